@@ -1,0 +1,128 @@
+r"""The whole Fre-E2T release, tight and without a sensitivity ratio (the u-free bound).
+
+Projection and offset are public and independent of the data, so delta is an average over them.
+Given them, the bucket of the record that differs holds m others and Theorem J, averaged over the
+coupling partner x' uniform among them, bounds delta by the mean of
+:math:`J(\epsilon; m, |x-x'|/\sigma)`.
+Members nearer than any :math:`D_0` are bounded by :math:`J(\epsilon; m, D_0/\sigma)`; each
+farther record shares the bucket with probability :math:`f(L \sqrt k/D)^k`. Hence for every
+:math:`D_0 \ge 0`
+
+.. math::
+   \delta(\epsilon) \le \sup_m J(\epsilon; m, D_0/\sigma)
+     + N \sup_{D > D_0} f(L \sqrt k / D)^k \sup_{m \ge \max(1, \tau-1)} J(\epsilon; m, D/\sigma)/m.
+
+The second supremum is certified on cells of D: f at the left end, J at the right end. With
+embeddings rounded to a lattice of step g, J is taken at :math:`D + g \sqrt d`. Proof and
+assumptions: ``docs/proofs/u-free-total.md``.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from accountants import ranges
+from accountants.fre_e2t import FreE2TParameters
+from accountants.gaussian import exp_up
+from accountants.inversion import falling_certified
+from accountants.joint_release import DIRECTIONS, Direction
+from accountants.ranges import Floats
+from accountants.u_free import Split, UFreeBound
+
+_EPSILON_MAX = 1e6
+_EPSILON_WIDTH = 5e-5  # estimates of epsilon are found to this, relative to max(0.1, epsilon)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TightTotal:
+    """Theorem J with the u-free collision term, for one release of Fre-E2T.
+
+    Parameters
+    ----------
+    parameters : FreE2TParameters
+        The release; ``sensitivity_ratio`` and ``budget_factor`` play no part.
+
+    Notes
+    -----
+    Adjacency: add-remove of one record. View: public, central, with the projection and offset
+    published. Assumptions: :data:`ASSUMPTIONS`.
+    """
+
+    parameters: FreE2TParameters
+
+    def log_delta(self, epsilon: ArrayLike) -> Floats:
+        """Natural logarithm of :meth:`delta`."""
+        values = ranges.epsilons(epsilon)
+        logs = [self.split(float(e)).log_delta for e in values.ravel()]
+        return np.array(logs, dtype=float).reshape(values.shape)
+
+    def delta(self, epsilon: ArrayLike) -> Floats:
+        """Upper bound of delta at each ``epsilon`` >= 0; same shape."""
+        return exp_up(self.log_delta(epsilon))
+
+    def epsilon(self, delta: ArrayLike) -> Floats:
+        """Epsilon at which the bound meets each ``delta`` in [0, 1], rounded up; same shape.
+
+        ``inf`` where no epsilon does.
+        """
+        targets = ranges.deltas(delta)
+        return np.array([self._epsilon(float(d)) for d in targets.ravel()]).reshape(targets.shape)
+
+    def split(self, epsilon: float) -> Split:
+        """Return the certified near and far parts of the bound in its worse direction."""
+        parts = [
+            UFreeBound(parameters=self.parameters, epsilon=epsilon, direction=way).certified()
+            for way in self._directions(epsilon)
+        ]
+        return max(parts, key=lambda part: part.log_delta)
+
+    def estimate(self, epsilon: float, starts: dict[Direction, Split]) -> float:
+        """Return ln delta, not certified, to find where to look.
+
+        ``starts`` holds the splits of an epsilon (or a noise) close by, and is brought up to
+        date; only speed depends on it.
+        """
+        for way in self._directions(epsilon):
+            starts[way] = UFreeBound(
+                parameters=self.parameters,
+                epsilon=epsilon,
+                direction=way,
+                start=starts.get(way),
+            ).estimate()
+        return max(starts[way].log_delta for way in self._directions(epsilon))
+
+    def _directions(self, epsilon: float) -> tuple[Direction, ...]:
+        """Which directions count: remove costs nothing from ln 1/(1-p) on."""
+        return DIRECTIONS if epsilon < -np.log1p(-self.parameters.sampling_rate) else ("add",)
+
+    def _epsilon(self, delta: float) -> float:
+        if delta == 0:
+            return float("inf")
+        goal = float(np.log(delta))
+        if self.estimate(np.inf, {}) > goal:
+            return float("inf")
+        starts: dict[Direction, Split] = {}
+        return falling_certified(
+            lambda epsilon: self.estimate(epsilon, starts) - goal,
+            lambda epsilon: self.split(epsilon).log_delta - goal,
+            low=0.0,
+            high=1.0,
+            limit=_EPSILON_MAX,
+            tolerance=lambda epsilon: _EPSILON_WIDTH * max(0.1, epsilon),
+        )
+
+
+ASSUMPTIONS = (
+    "The number of records does not exceed records_max.",
+    "The records were chosen independently of the public projection and grid offset.",
+    "Each release draws a fresh projection and offset; releases that reuse one share its "
+    "far-collision event.",
+    "Each record is sampled with its own honest coin, independent of everything else.",
+    "Embeddings and projection are computed as stated: entries N(0, 1/k), an offset uniform on a "
+    "cell, no data-dependent clip, origin or clamp.",
+    "A real release rounds embeddings to a lattice and adds exactly rounded continuous Gaussian "
+    "noise; the rounding is inside the bound.",
+    "One record is what one user contributes; a user with several records needs group privacy.",
+)
+"""What has to hold for the tight total to be a guarantee."""

@@ -1,0 +1,1 @@
+"""Texts to audit with: files, bundled corpora, and simulated populations over them."""
