@@ -79,7 +79,8 @@ def _log_tail(x1: Floats, b: Floats, mu: Floats) -> Floats:
     difference = np.maximum(difference, 0.0) + 2 * _ERFCX_ERROR * first + moved
     exponent = -x1 * x1 / 2 + 6 * _UNIT * x1 * (size + x1)
     value = exponent + np.log(np.minimum(difference, 1.01 * first)) - _LOG2
-    return np.asarray(value + 8 * _UNIT * (1 + np.abs(value)))
+    value = value + 8 * _UNIT * (1 + np.abs(value))
+    return np.asarray(np.where(x1 < 1e154, value, -5e307))  # the exponent overflows
 
 
 def _log_bulk(x1: Floats, b: Floats, mu: Floats) -> Floats:
@@ -88,7 +89,9 @@ def _log_bulk(x1: Floats, b: Floats, mu: Floats) -> Floats:
     size = np.abs(b / mu) + mu / 2
     near = np.exp(-x1 * x1 / 2) * erfcx(np.maximum(x2, 0.0) / _ROOT2) / 2
     second = np.where(x2 >= 0, near, np.exp(b) * ndtr(-x2))
-    value = ndtr(-x1) - second * (1 - 4 * _ERFCX_ERROR) + _NDTR_ERROR + 6 * _UNIT * size
+    reach, moved = np.minimum(np.abs(x1), 1e150), 6 * _UNIT * np.minimum(size, 1e150)
+    slope = np.exp(np.minimum(reach * (moved - reach / 2), 0.0))  # both terms' in x1
+    value = ndtr(-x1) - second * (1 - 4 * _ERFCX_ERROR) + _NDTR_ERROR + moved * slope
     return np.asarray(np.log(np.clip(value, 0.0, 1.0)))
 
 

@@ -42,7 +42,7 @@ def coordinate_collision(scaled_edge: ArrayLike) -> Floats:
     """
     c = np.asarray(scaled_edge, float)
     with np.errstate(invalid="ignore", divide="ignore"):
-        tiny = c < 1e-3
+        tiny = c < 1e-4
         safe = np.where(tiny | np.isinf(c), 1.0, c)
         plain = erf(safe / np.sqrt(2)) + np.sqrt(2 / np.pi) * np.expm1(-safe * safe / 2) / safe
         series = c / np.sqrt(2 * np.pi) * (1 - c * c / 12)
@@ -83,13 +83,13 @@ class GridCollision:
     def log_probability(self, distance: ArrayLike) -> Floats:
         """Logarithm of the probability that two points share a cell, rounded up; same shape."""
         with np.errstate(divide="ignore"):
-            value = self.projection_dim * np.log(self.coordinate(distance))
+            value = self.projection_dim * np.log(self.coordinate(distance)) * (1 - 1e-15)
         return np.minimum(value + self.projection_dim * 2 * _RELATIVE_ERROR, 0.0)
 
     def log_probability_down(self, distance: ArrayLike) -> Floats:
         """As :meth:`log_probability`, rounded down."""
         with np.errstate(divide="ignore"):
-            value = self.projection_dim * np.log(self.coordinate(distance))
+            value = self.projection_dim * np.log(self.coordinate(distance)) * (1 + 1e-15)
         return value - self.projection_dim * 2 * _RELATIVE_ERROR
 
     def probability(self, distance: ArrayLike) -> Floats:

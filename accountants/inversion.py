@@ -252,7 +252,7 @@ def smallest_scale(
     Returns
     -------
     float
-        ``inf`` if no scale up to 1e15 is enough; 1e-15 if that already is.
+        ``inf`` if no scale up to 1e15 is enough; some scale that is enough if less than 1e-15 is.
     """
 
     def excess(log_scale: float) -> float:
@@ -274,7 +274,7 @@ def smallest_scale(
         low -= step
         step *= 2
         if low < np.log(_SCALE_MIN):
-            return _SCALE_MIN
+            return float(np.exp(high))
         value_low = excess(low)
     root = falling_root(
         excess, low, high, value_low=value_low, value_high=value_high, tolerance=lambda _: relative

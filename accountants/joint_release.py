@@ -187,7 +187,7 @@ class JointTerms:
         others : ndarray of int, shape (b,)
             N.
         slack : ndarray of int, shape (b,)
-            w >= 0; :math:`\tau - w` is cut at 0.
+            w >= 0; :math:`\tau - w` is cut at 1, where a count of 0 is "nothing".
         floor : ndarray, shape (b,)
             Sampled counts at either end whose total probability is below e^floor are bounded by
             that probability instead of being summed.
@@ -202,7 +202,7 @@ class JointTerms:
             nothing = np.full(others.shape, -np.inf)
             return nothing, nothing
         p = self.sampling_rate
-        lowered = np.maximum(self.threshold - slack, 0)
+        lowered = np.maximum(self.threshold - slack, 1)  # a count of 0 says what "nothing" says
         first = _first_count(others, lowered, p, floor)
         last = np.maximum(_last_count(others, self.threshold, p, floor), first)
         lengths = last - first + 1
@@ -275,6 +275,7 @@ def average_delta(
     sampling_rate: float,
     threshold: int,
     noise_std: float,
+    direction: Direction | None = None,
 ) -> Floats:
     """Bound delta for one bucket with known distances: the average over its members of J.
 
@@ -287,6 +288,8 @@ def average_delta(
         evaluated once.
     sampling_rate, threshold, noise_std
         As in :class:`JointRelease`; ``noise_std`` > 0 in the distances' unit.
+    direction : {"add", "remove"}, optional
+        One direction only; by default the worse of both.
 
     Returns
     -------
@@ -312,15 +315,16 @@ def average_delta(
     values = ranges.epsilons(epsilon)
     weights = times / times.sum()
     rows = np.full(len(lengths), others)
-    averages = np.zeros((2, values.size))
-    for i, direction in enumerate(DIRECTIONS):
+    ways = DIRECTIONS if direction is None else (direction,)
+    averages = np.zeros((len(ways), values.size))
+    for i, way in enumerate(ways):
         for j, e in enumerate(values.ravel()):
             terms = JointTerms(
                 sampling_rate=sampling_rate,
                 threshold=threshold,
                 shifts=lengths / noise_std * (1 + 4 * _UNIT),
                 epsilon=float(e),
-                direction=direction,
+                direction=way,
             )
             averages[i, j] = weights @ np.exp(terms.at(rows)) * (1 + 1e-12)
     return np.asarray(np.minimum(averages.max(axis=0), 1.0).reshape(values.shape))

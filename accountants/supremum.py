@@ -13,6 +13,7 @@ Evaluate = Callable[[Counts, Counts, Counts, Floats], tuple[Floats, Floats]]
 
 _TOLERANCE = 2e-7  # relative, added to the answer
 _DEEP = -800.0  # e^-800 is below every double
+_ENOUGH = -750.0  # so is this, and a block whose bound lies below it is not cut any further
 _DIGITS = 24.0  # e^-24: what may be left unsummed, relative to the best value seen
 _BLOCKS = 6
 _GROWTH = 2.0
@@ -56,7 +57,7 @@ def log_suprema(
     Returns
     -------
     Suprema
-        Values are ``-inf`` where J vanishes everywhere.
+        Values are ``-inf`` where J vanishes everywhere; below e^-750 they need not be close.
     """
     every = np.arange(problems)
     limit = _LIMIT if last is None else last
@@ -75,6 +76,7 @@ def log_suprema(
     at = np.full(problems, first) if guess is None else np.clip(guess, first, limit)
     best, _ = bounds(every, at, np.zeros_like(at), np.full(problems, _DEEP))
     begin, size = _blocks(first, limit, max(1, first // 4))
+    rest = np.full(problems, -np.inf)
     problem = np.repeat(every, len(begin))
     starts, widths = np.tile(begin, problems), np.tile(size, problems)
     while len(problem):
@@ -85,8 +87,12 @@ def log_suprema(
         better = (own == best[problem]) & (own > before[problem])
         at[problem[better]] = starts[better]
         alive = (widened > best[problem] + _TOLERANCE) & (widths > 0)
+        tiny = alive & (widened < _ENOUGH)
+        np.maximum.at(rest, problem[tiny], widened[tiny])
+        alive &= ~tiny
         problem, starts, widths = _split(problem[alive], starts[alive], widths[alive])
-    return Suprema(np.where(np.isfinite(best), best + _TOLERANCE, best), at)
+    found = np.where(np.isfinite(best), best + _TOLERANCE, best)
+    return Suprema(np.maximum(found, rest), at)
 
 
 def _blocks(first: int, limit: int, step: int) -> tuple[Counts, Counts]:

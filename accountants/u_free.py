@@ -18,9 +18,10 @@ from dataclasses import dataclass, field, replace
 from math import exp, inf, log
 
 import numpy as np
-from scipy.special import erf
+from scipy.special import erf, erfc
 
 from accountants.fre_e2t import FreE2TParameters
+from accountants.gaussian import exp_up
 from accountants.joint_release import Direction, JointTerms
 from accountants.ranges import Floats
 from accountants.supremum import Counts, Suprema, log_suprema
@@ -30,8 +31,9 @@ _FAR_TOLERANCE = 5e-4  # relative slack of the far supremum
 _ROUNDS = 60
 _INNER = 400  # points at which a cell's chord is compared with f
 _UNIT = 2.0**-53
-_PEAK_STEP = 0.05
-_WINDOW = np.linspace(-0.6, 0.6, 13)
+_RANGE = np.linspace(-2.4, 2.4, 17)
+_AROUND_STEP = 0.1
+_AROUND = _AROUND_STEP * np.arange(-3.0, 4.0)
 _SCAN = np.linspace(-0.6, 1.2, 13)
 _NEAR_CELLS = np.array([0.0, 0.002, 0.006, 0.015, 0.04])
 
@@ -55,6 +57,11 @@ class Split:
         """ln(near + far), rounded up, at most 0."""
         value = float(np.logaddexp(self.log_near, self.log_far))
         return min(value + 4 * _UNIT * (1 + abs(value)) if np.isfinite(value) else value, 0.0)
+
+    def parts(self) -> tuple[float, float]:
+        """Near and far parts as deltas, rounded up."""
+        near, far = exp_up([self.log_near, self.log_far])
+        return float(near), float(far)
 
 
 @dataclass(kw_only=True)
@@ -102,9 +109,9 @@ class UFreeBound:
             found = self._balanced(start.balance)
             if found and self.far(np.array([start.peak]))[0] > found.log_delta:
                 return replace(found, peak=start.peak)
-            whole = self._all_far(start.peak)
+            whole = self._all_far()
         else:
-            whole = self._all_far(start.peak)
+            whole = self._all_far()
             if self.near(np.array([start.balance]))[0] > whole.log_delta:
                 return replace(whole, balance=start.balance)
             found = self._balanced(start.balance)
@@ -129,27 +136,31 @@ class UFreeBound:
         coarse = Split(float(near[best]), float(beyond[best]), at, peak, at)
         return min(coarse, self._better(coarse), key=lambda split: split.log_delta)
 
-    def _all_far(self, peak: float) -> Split:
-        """Split at 0: the far part is the highest value over all distances, around ``peak``.
+    def _all_far(self) -> Split:
+        """Split at 0: the far part is the highest value over all distances.
 
-        It may have two peaks, one for each kind of bucket size, so a wide window is looked at.
+        It may have several peaks (small distances, where the sum hardly counts; one for each kind
+        of bucket size), so the whole range is looked at, then the two best places.
         """
         near = float(self.near(np.zeros(1))[0])
-        for _ in range(4):
-            around = peak * np.exp(_WINDOW)
-            values = self.far(around)
-            best = int(np.argmax(values))
-            peak = float(around[best])
-            if 0 < best < len(around) - 1:
-                break
-        triple = peak * np.exp(_PEAK_STEP * np.array([-1.0, 0.0, 1.0]))
-        left, middle, right = self.far(triple)
+        coarse = self._first_guess() * np.exp(_RANGE)
+        values = self.far(coarse)
         with np.errstate(invalid="ignore"):
-            bend, lean = left - 2 * middle + right, (right - left) / 2
-        if np.isfinite(bend) and bend < 0 and abs(lean) <= -bend:
-            middle -= lean * lean / (2 * bend)
-            peak *= exp(-_PEAK_STEP * lean / bend)
-        return Split(near, float(max(middle, np.max(values))), 0.0, peak, 0.0)
+            rises = np.diff(values, prepend=-inf, append=-inf)
+        tops = np.flatnonzero((rises[:-1] >= 0) & (rises[1:] <= 0))
+        tops = tops[np.argsort(values[tops])[-2:]] if len(tops) else np.array([np.argmax(values)])
+        fine = np.concatenate([coarse[top] * np.exp(_AROUND) for top in tops])
+        heights = self.far(fine)
+        best = int(np.argmax(heights))
+        height, peak = float(heights[best]), float(fine[best])
+        if 0 < best % len(_AROUND) < len(_AROUND) - 1:
+            left, middle, right = heights[best - 1 : best + 2]
+            with np.errstate(invalid="ignore"):
+                bend, lean = left - 2 * middle + right, (right - left) / 2
+            if np.isfinite(bend) and bend < 0:
+                height -= float(lean * lean / (2 * bend))
+                peak *= exp(-_AROUND_STEP * lean / bend)
+        return Split(near, height, 0.0, peak, 0.0)
 
     def _balanced(self, start: float) -> Split | None:
         """Balance the slopes of ln near (rising) and ln far (falling) in ln D, by Newton's steps.
@@ -203,12 +214,11 @@ class UFreeBound:
         left, right = edges[:-1, None], edges[1:, None]
         points = left + (right - left) * np.linspace(0, 1, _INNER + 1)[None, :]
         points[:, -1] = edges[1:]
-        t = erf(self._shifts(points) / 8**0.5)
-        step = (t - t[:, :1]) / np.maximum(t[:, -1:] - t[:, :1], 1e-300)
+        step = _share_of_variation(self._shifts(points) / 8**0.5)
         top = np.where(np.isfinite(share[1:]), share[1:], 0.0)[:, None]
         low = np.exp(np.minimum(share[:-1, None] - top, 0.0))
         with np.errstate(divide="ignore"):
-            chord = np.log(low + (1 - low) * np.minimum(step * (1 + 1e-9) + 1e-12, 1.0)) + top
+            chord = np.log(low + (1 - low) * step) + top
         chord = np.where(np.isfinite(share[1:])[:, None], chord, -np.inf)
         values = self._log_collisions(points[:, :-1]) + chord[:, 1:]
         best = np.argmax(values, axis=1)
@@ -268,3 +278,18 @@ class UFreeBound:
         others = self.parameters.threshold / self.parameters.sampling_rate
         share = min(others / self.parameters.records_max, 0.5)
         return self.parameters.grid.distance(log(share))
+
+
+def _share_of_variation(x: Floats) -> Floats:
+    """Return (erf(x) - erf(first)) / (erf(last) - erf(first)) along each row, rounded up.
+
+    From the complement where that is the smaller one, or the differences would vanish near 1;
+    ``slip`` bounds the rounding of x and of the function.
+    """
+    start = x[:, :1]
+    t = np.where(start > 1, -erfc(x), erf(x))
+    steep = np.where(start > 1, np.minimum(start, 100.0) ** 2, 0.0)
+    slip = 2e-15 * (1 + steep) * np.max(np.abs(t), axis=1, keepdims=True) + 1e-300
+    width = t[:, -1:] - t[:, :1] - slip
+    share = (t - t[:, :1] + slip) / np.where(width > 0, width, 1.0)
+    return np.where(width > 0, np.minimum(share, 1.0), 1.0)

@@ -12,7 +12,6 @@ from dpaudit.pipeline.release import (
     fre_e2t_release,
     release_buckets,
 )
-from dpaudit.pipeline.rounded_gaussian import rounded_gaussian
 from dpaudit.pipeline.trials import TrialReleases, bucket_trials, trials_per_block
 
 __all__ = [
@@ -32,6 +31,5 @@ __all__ = [
     "load_embedder",
     "release_buckets",
     "resolve_device",
-    "rounded_gaussian",
     "trials_per_block",
 ]

@@ -19,7 +19,6 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.cache_dir import cache_directory
 from dpaudit.errors import ModelError, shown
 from dpaudit.pipeline.device import Device, resolve_device
 from dpaudit.pipeline.model_files import NO_PACKAGE, folder_sha256, model_folder
@@ -194,11 +193,8 @@ def load_embedder(
 def _load(folder: Path, device: Device, dtype: DType) -> Any:
     import torch
     from sentence_transformers import SentenceTransformer
-    from transformers.utils import logging
 
-    bars = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
-    try:
+    with _without_library_bars():
         model = SentenceTransformer(
             str(folder),
             device=device,
@@ -206,10 +202,22 @@ def _load(folder: Path, device: Device, dtype: DType) -> Any:
             local_files_only=True,
             model_kwargs={"use_safetensors": True},
         )
-    finally:
-        if bars:
-            logging.enable_progress_bar()
     return model.to(getattr(torch, dtype)).eval()
+
+
+@contextmanager
+def _without_library_bars() -> Iterator[None]:
+    """Silence the progress bars of transformers, and put its setting back."""
+    import transformers.utils.logging
+
+    setting: Any = transformers.utils.logging
+    before = setting.is_progress_bar_enabled()
+    setting.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if before:
+            setting.enable_progress_bar()
 
 
 def _batches(model: Any, texts: list[str]) -> Iterator[tuple[list[int], Vectors]]:

@@ -38,6 +38,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from accountants.errors import DpauditError, ParameterError
 from accountants.ranges import positive
@@ -53,7 +54,7 @@ LARGEST_RATIO = 2.0**55
 
 _CHUNK = 1 << 16
 _SQRT_HALF_PI = math.sqrt(math.pi / 2) * (1 + 2**-50)
-_MOST_WORDS = 64  # a sound source needs more with probability below 2^-3900
+_MOST_WORDS = 8  # a sound source needs more with probability below 2^-500
 
 
 def rounded_gaussian(source: BitSource, *, std: float, step: float, count: int) -> Integers:
@@ -100,8 +101,6 @@ def rounded_gaussian(source: BitSource, *, std: float, step: float, count: int) 
 
 def _fast(words: NDArray[np.uint64], ratio: float, out: Integers) -> NDArray[np.intp]:
     """Fill ``out`` where 64 bits decide; return the positions where they do not."""
-    from scipy.special import ndtri
-
     magnitude = (words & np.uint64(2**63 - 1)).view(np.int64).astype(np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         scaled = ndtri(magnitude * 2.0**-64)

@@ -146,7 +146,7 @@ def _partial_sums(
         weights = np.bincount(cell, weights=members.counts, minlength=table)
         rows = np.arange(len(vectors))
         block = prepare(np.asarray(vectors), rows, float(_totals(members).max(initial=0)))
-        yield np.arange(members.number), weights.reshape(members.number, -1) @ block
+        yield np.arange(members.number), weights.reshape(members.number, len(vectors)) @ block
         return
     for start in range(0, len(members.rows), _CHUNK):
         part = slice(start, start + _CHUNK)

@@ -1,0 +1,229 @@
+"""The in-distribution canary: a real text in its own bucket, under the run's fixed projection.
+
+Its result is conditional on that projection and corpus. It is compared with what Theorem J gives
+for this very bucket, the average over its members x' of J(epsilon; m, |x - x'| / sigma), and never
+enters the verdict on the total claim.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accountants import FreE2TParameters, average_delta
+from accountants.inversion import smallest_epsilon
+from accountants.joint_release import Direction
+from accountants.ranges import Floats
+from attacks.bucket_likelihood import BucketLikelihood
+from dpaudit.auditing.error_budget import ErrorBudget
+from dpaudit.auditing.measurement import CanaryScores, best_delta, best_estimates
+from dpaudit.auditing.progress import Progress
+from dpaudit.estimators import RateBounds, SplitScores
+from dpaudit.pipeline.release import ReleaseParameters
+from dpaudit.pipeline.trials import ReleaseFunction, bucket_trials
+
+_CURVE_POINTS = 25
+_MOST_MEMBERS = 4000
+_MOST_CANDIDATES = 400
+_MOST_COINS = 2 * 10**8  # on each side; trials are cut to it
+_PROBE = 1.0  # epsilon at which candidates are compared
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Neighbourhood:
+    """A text and the other members of its bucket.
+
+    Attributes
+    ----------
+    row : int
+        The text.
+    members : ndarray of int, shape (r,)
+        Rows of the distinct texts of the bucket's other members.
+    copies : ndarray of int, shape (r,)
+        How many members have each.
+    distances : ndarray, shape (r,)
+        Their distances from the text.
+    """
+
+    row: int
+    members: NDArray[np.int64]
+    copies: NDArray[np.int64]
+    distances: Floats
+
+    @property
+    def others(self) -> int:
+        """Number of other members."""
+        return int(self.copies.sum())
+
+    def delta(
+        self, epsilons: Floats, parameters: FreE2TParameters, *, direction: Direction | None = None
+    ) -> Floats:
+        """Upper bound of delta for this bucket: the average of J over its members."""
+        spread = np.repeat(self.distances, self.copies) * (1 + 1e-9)
+        return average_delta(
+            epsilons,
+            distances=spread,
+            sampling_rate=parameters.sampling_rate,
+            threshold=parameters.threshold,
+            noise_std=parameters.noise_std,
+            direction=direction,
+        )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class InDistribution:
+    """The canary, its trials and its table."""
+
+    place: Neighbourhood
+    parameters: FreE2TParameters
+    scores: CanaryScores
+    table: list[RateBounds]
+    trials: int
+
+    def reference(self, direction: Direction, epsilons: Floats) -> Floats:
+        """Upper bound of delta in one direction."""
+        return self.place.delta(epsilons, self.parameters, direction=direction)
+
+    def epsilon(self, delta: float) -> float:
+        """Upper bound of epsilon at ``delta``, in the worse direction."""
+
+        def log_delta(epsilon: float) -> float:
+            value = float(self.place.delta(np.array(epsilon), self.parameters))
+            return float(np.log(value)) if value > 0 else -np.inf
+
+        return float(smallest_epsilon(log_delta, delta, relative=1e-5))
+
+    def test_epsilons(self) -> Floats:
+        """Epsilons at which the measured curve is compared with the analysis."""
+        found = [self.epsilon(level) for level in (0.3, 0.1, 0.03, 0.01, 1e-3)]
+        finite = np.array([e for e in found if np.isfinite(e)])
+        top = float(finite.max(initial=1.0))
+        return np.unique(np.concatenate([[0.0], finite, top * np.array([1.5, 2.0])]))
+
+
+def choose_text(
+    vectors: Floats,
+    rows: NDArray[np.integer[Any]],
+    row_buckets: NDArray[np.int64],
+    *,
+    parameters: FreE2TParameters,
+) -> Neighbourhood | None:
+    """Choose the text whose own bucket is the most telling by analysis, before any trial.
+
+    Parameters
+    ----------
+    vectors : ndarray, shape (n, d)
+        Distinct texts' vectors.
+    rows : ndarray of int, shape (records,)
+        Text of each record.
+    row_buckets : ndarray of int, shape (n,)
+        Bucket of each distinct text, under the run's projection.
+    parameters : FreE2TParameters
+        The release.
+
+    Returns
+    -------
+    Neighbourhood or None
+        The canary joins as one record more. None if no bucket can be released.
+    """
+    copies = np.bincount(rows, minlength=len(vectors))
+    sizes = np.bincount(row_buckets, weights=copies, minlength=int(row_buckets.max()) + 1)
+    least = max(1, parameters.threshold - 1)
+    usable = np.flatnonzero((sizes >= least) & (sizes <= max(_MOST_MEMBERS, least)))
+    candidates = np.flatnonzero(np.isin(row_buckets, usable) & (copies > 0))
+    # buckets near their threshold are the most telling: look at those first
+    nearness = np.abs(
+        sizes[row_buckets[candidates]] * parameters.sampling_rate - parameters.threshold
+    )
+    candidates = candidates[np.argsort(nearness, kind="stable")][:_MOST_CANDIDATES]
+    best: tuple[float, Neighbourhood] | None = None
+    for row in candidates:
+        members = np.flatnonzero((row_buckets == row_buckets[row]) & (copies > 0))
+        place = Neighbourhood(
+            row=int(row),
+            members=members,
+            copies=copies[members].astype(np.int64),
+            distances=np.linalg.norm(vectors[members] - vectors[row], axis=1),
+        )
+        telling = float(place.delta(np.array(_PROBE), parameters))
+        if best is None or telling > best[0]:
+            best = (telling, place)
+    return None if best is None else best[1]
+
+
+def measure_in_distribution(
+    place: Neighbourhood,
+    vectors: Floats,
+    *,
+    parameters: FreE2TParameters,
+    trials: int,
+    budget: ErrorBudget,
+    seed: np.random.SeedSequence,
+    release: ReleaseFunction,
+    progress: Progress,
+) -> InDistribution:
+    """Release the text's bucket many times without and with one more user of it."""
+    trials = max(100, min(trials, _MOST_COINS // (place.others + 1)))
+    outside, inside = seed.spawn(2)
+    local = np.concatenate([vectors[place.members], vectors[place.row][None]])
+    members = np.repeat(np.arange(len(place.members)), place.copies)
+    adversary = BucketLikelihood(
+        sampling_rate=parameters.sampling_rate,
+        threshold=parameters.threshold,
+        noise_std=parameters.noise_std,
+        canary=local[-1],
+        members=local[:-1],
+        copies=place.copies,
+    )
+    settings = ReleaseParameters(
+        sampling_rate=parameters.sampling_rate,
+        threshold=parameters.threshold,
+        noise_std=parameters.noise_std,
+    )
+    sides = []
+    for label, stream, rows in (
+        ("without it", outside, members),
+        ("with it", inside, np.append(members, len(local) - 1)),
+    ):
+        parts = []
+        with progress.stage(f"a real text, {label}", trials) as advance:
+            for block in bucket_trials(
+                local, rows, trials=trials, parameters=settings, seed=stream, release=release
+            ):
+                parts.append(adversary.scores(block.released, block.counts, block.sums))
+                advance(len(block))
+        sides.append(np.concatenate(parts))
+    scores = CanaryScores(SplitScores.from_scores(sides[1], sides[0]))
+    return InDistribution(
+        place=place, parameters=parameters, scores=scores, table=scores.table(budget), trials=trials
+    )
+
+
+def describe(found: InDistribution, budget: ErrorBudget, *, text: str) -> dict[str, Any]:
+    """Return the canary as the result file holds it, curve included."""
+    estimates = best_estimates(found.table, budget, found.epsilon, upper_name="average_j_epsilon")
+    reach = [row["average_j_epsilon"] for row in estimates if np.isfinite(row["average_j_epsilon"])]
+    points = np.linspace(0.0, max([1.0, *reach]), _CURVE_POINTS)
+    uppers = found.place.delta(points, found.parameters)
+    return {
+        "text": text,
+        "bucket_members": found.place.others,
+        "bucket_texts": len(found.place.members),
+        "conditional": True,
+        "trials_per_side": found.trials,
+        "bounding_trials_per_side": found.scores.bounding_trials,
+        "estimates": estimates,
+        "delta_curve": [
+            {
+                "epsilon": float(e),
+                "delta_lower": best_delta(found.table, float(e)),
+                "average_j": float(u),
+            }
+            for e, u in zip(points, uppers, strict=True)
+        ],
+        "note": (
+            "Conditional on this run's projection, grid and corpus: one more user of this text in "
+            "its own bucket. It does not enter the verdict on the total claim."
+        ),
+    }

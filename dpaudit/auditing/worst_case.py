@@ -1,0 +1,265 @@
+"""The worst-case canary: coinciding neighbours at a distance, stratified by the collision."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from accountants import ExplicitDataset, FreE2TParameters, TightTotal
+from accountants.joint_release import Direction
+from accountants.ranges import Floats
+from attacks.canary_design import CanaryDesign, design_canary, likelihood_of
+from dpaudit.auditing.error_budget import ErrorBudget
+from dpaudit.auditing.measurement import (
+    CanaryScores,
+    best_delta,
+    best_epsilon,
+    best_estimates,
+)
+from dpaudit.auditing.progress import Progress
+from dpaudit.estimators import RateBounds, SplitScores, ThresholdChoice, predicted_rates
+from dpaudit.pipeline.release import ReleaseParameters
+from dpaudit.pipeline.trials import ReleaseFunction, bucket_trials
+
+_CURVE_POINTS = 25
+_MOST_TRIALS = 10**9
+_LEVELS = (0.5, 0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 1e-4)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class WorstCase:
+    """The canary, its trials and the rate bounds that decide.
+
+    Attributes
+    ----------
+    design : CanaryDesign
+        Distance, neighbours, clusters, and what they were expected to show.
+    scores : CanaryScores
+        Log-likelihood ratios, given the collision.
+    verdict : list of RateBounds
+        One pair a direction, at the verdict's share of the error.
+    table : list of RateBounds
+        At the tables' share.
+    """
+
+    design: CanaryDesign
+    scores: CanaryScores
+    verdict: list[RateBounds]
+    table: list[RateBounds]
+
+    @property
+    def dataset(self) -> ExplicitDataset:
+        """The dataset around the canary."""
+        return self.design.dataset
+
+    @property
+    def chance(self) -> float:
+        """Probability that exactly one cluster shares the canary's cell, rounded down."""
+        return self.dataset.collision_probability
+
+    def total_epsilon(self, delta: float) -> float:
+        """Lower bound on the total epsilon at ``delta``, by the rates behind the verdict."""
+        return best_epsilon(self.verdict, delta, factor=self.chance)
+
+    def total_delta(self, epsilon: float) -> float:
+        """Lower bound on the total delta at ``epsilon``, by the rates behind the verdict."""
+        return best_delta(self.verdict, epsilon, factor=self.chance)
+
+    def reference(self, direction: Direction, epsilons: Floats) -> Floats:
+        """Theorem J given the collision, where it is attained."""
+        joint = self.dataset.conditional
+        return joint.delta_add(epsilons) if direction == "add" else joint.delta_remove(epsilons)
+
+    def test_epsilons(self) -> Floats:
+        """Epsilons at which the measured curve is compared with Theorem J: over its range."""
+        joint = self.dataset.conditional
+        found = joint.epsilon([level for level in _LEVELS if level < float(joint.delta(0.0))])
+        finite = found[np.isfinite(found)]
+        top = float(finite.max(initial=1.0))
+        return np.unique(np.concatenate([[0.0], finite, top * np.array([1.25, 1.5, 2.0])]))
+
+
+def measure_worst_case(
+    parameters: FreE2TParameters,
+    *,
+    epsilon: float,
+    delta: float,
+    trials: int,
+    budget: ErrorBudget,
+    seed: np.random.SeedSequence,
+    release: ReleaseFunction,
+    progress: Progress,
+    design: CanaryDesign | None = None,
+) -> WorstCase:
+    """Design the canary for the trials at hand, run them and bound the rates.
+
+    Parameters
+    ----------
+    parameters : FreE2TParameters
+        The release.
+    epsilon, delta : float
+        The claim.
+    trials : int
+        Trials on each side; the first half chooses thresholds, the second bounds.
+    budget : ErrorBudget
+        Error of each bound.
+    seed : numpy.random.SeedSequence
+        Of all trials.
+    release : ReleaseFunction
+        The implementation under audit.
+    progress : Progress
+        Told of each block of trials.
+    design : CanaryDesign, optional
+        A canary given instead of a designed one.
+    """
+    if design is None:
+        design = designed(
+            parameters,
+            epsilon=epsilon,
+            delta=delta,
+            trials=trials - trials // 2,
+            tail=budget.verdict,
+        )
+    scores = run_trials(
+        design.dataset, trials=trials, seed=seed, release=release, progress=progress
+    )
+    chance = design.dataset.collision_probability
+    if design.predicted_delta > delta or delta >= chance:
+        objective = ThresholdChoice.maximise_delta(epsilon=epsilon)
+    else:
+        objective = ThresholdChoice.maximise_epsilon(delta=delta / chance)
+    return WorstCase(
+        design=design,
+        scores=scores,
+        verdict=scores.verdict_bounds(objective, budget),
+        table=scores.table(budget),
+    )
+
+
+def designed(
+    parameters: FreE2TParameters, *, epsilon: float, delta: float, trials: int, tail: float
+) -> CanaryDesign:
+    """Return the canary that ``trials`` bounding trials a side are expected to show best."""
+
+    def predict(tpr: Floats, fpr: Floats) -> tuple[Floats, Floats]:
+        return predicted_rates(np.clip(tpr, 0, 1), np.clip(fpr, 0, 1), trials=trials, tail=tail)
+
+    return design_canary(parameters, epsilon=epsilon, delta=delta, predict=predict)
+
+
+def run_trials(
+    dataset: ExplicitDataset,
+    *,
+    trials: int,
+    seed: np.random.SeedSequence,
+    release: ReleaseFunction,
+    progress: Progress,
+) -> CanaryScores:
+    """Release the canary's bucket ``trials`` times without and with it, and score each release."""
+    p = dataset.parameters
+    place, outside, inside = seed.spawn(3)
+    vectors = _pair(p.embedding_dim, dataset.distance, place)
+    settings = ReleaseParameters(
+        sampling_rate=p.sampling_rate, threshold=p.threshold, noise_std=p.noise_std
+    )
+    adversary = likelihood_of(dataset)
+    sides = []
+    for label, stream, rows in (
+        ("without the canary", outside, [0] * dataset.neighbours),
+        ("with the canary", inside, [0] * dataset.neighbours + [1]),
+    ):
+        parts = []
+        with progress.stage(f"worst case, {label}", trials) as advance:
+            for block in bucket_trials(
+                vectors, rows, trials=trials, parameters=settings, seed=stream, release=release
+            ):
+                parts.append(
+                    adversary.scores(
+                        block.released,
+                        block.counts,
+                        block.sums,
+                        canary=vectors[1],
+                        neighbour=vectors[0],
+                        noise_std=p.noise_std,
+                    )
+                )
+                advance(len(block))
+        sides.append(np.concatenate(parts))
+    return CanaryScores(SplitScores.from_scores(sides[1], sides[0]))
+
+
+def trials_needed(
+    parameters: FreE2TParameters, *, epsilon: float, delta: float, tail: float
+) -> int | None:
+    """Return about how many trials a side a refutation would take; None if more than 1e9."""
+    for exponent in range(6, 19):
+        bounding = round(10 ** (exponent / 2))
+        if bounding > _MOST_TRIALS:
+            break
+        design = designed(parameters, epsilon=epsilon, delta=delta, trials=bounding, tail=tail)
+        if design.predicted_delta > delta:
+            return 2 * bounding
+    return None
+
+
+def describe(
+    found: WorstCase, budget: ErrorBudget, tight: TightTotal, *, epsilon: float
+) -> dict[str, Any]:
+    """Return the worst case as the result file holds it, curves included."""
+    joint = found.dataset.conditional
+    chance = found.chance
+
+    def conditional_epsilon(delta: float) -> float:
+        return float(joint.epsilon(delta))
+
+    given = best_estimates(found.table, budget, conditional_epsilon, upper_name="theorem_j_epsilon")
+    reach = [row["theorem_j_epsilon"] for row in given if np.isfinite(row["theorem_j_epsilon"])]
+    top = max(1.25 * max([epsilon, *reach]), 1.0)
+    points = np.linspace(0.0, top, _CURVE_POINTS)
+    uppers = tight.delta(points)
+    joints = joint.delta(points)
+    rates = [*found.table, *found.verdict]
+    return {
+        "distance": found.dataset.distance,
+        "neighbours": found.dataset.neighbours,
+        "clusters": found.dataset.clusters,
+        "collision_probability": chance,
+        "predicted_epsilon": found.design.predicted_epsilon,
+        "predicted_delta": found.design.predicted_delta,
+        "conditional": {
+            "estimates": given,
+            "delta_curve": [
+                {
+                    "epsilon": float(e),
+                    "delta_lower": best_delta(rates, float(e)),
+                    "theorem_j": float(j),
+                }
+                for e, j in zip(points, joints, strict=True)
+            ],
+        },
+        "total": {
+            "estimates": [
+                {"delta": delta, "epsilon": best_epsilon(rates, delta, factor=chance)}
+                for delta in budget.deltas
+            ],
+            "delta_curve": [
+                {
+                    "epsilon": float(e),
+                    "delta_lower": best_delta(rates, float(e), factor=chance),
+                    "tight_upper": float(u),
+                }
+                for e, u in zip(points, uppers, strict=True)
+            ],
+        },
+    }
+
+
+def _pair(dimension: int, distance: float, seed: np.random.SeedSequence) -> Floats:
+    """Return a unit vector, and a point at ``distance`` from it; shape (2, d)."""
+    rng = np.random.default_rng(seed)
+    first, step = rng.standard_normal((2, dimension))
+    first /= np.linalg.norm(first)
+    if dimension > 1:
+        step -= (step @ first) * first
+    step /= np.linalg.norm(step)
+    return np.stack([first, first + distance * step])
