@@ -14,6 +14,7 @@ Evaluate = Callable[[Counts, Counts, Counts, Floats], tuple[Floats, Floats]]
 _TOLERANCE = 2e-7  # relative, added to the answer
 _DEEP = -800.0  # e^-800 is below every double
 _ENOUGH = -750.0  # so is this, and a block whose bound lies below it is not cut any further
+_MOST = 20_000  # blocks at a time; beyond it the answer gets less close, not the memory larger
 _DIGITS = 24.0  # e^-24: what may be left unsummed, relative to the best value seen
 _BLOCKS = 6
 _GROWTH = 2.0
@@ -76,7 +77,8 @@ def log_suprema(
     at = np.full(problems, first) if guess is None else np.clip(guess, first, limit)
     best, _ = bounds(every, at, np.zeros_like(at), np.full(problems, _DEEP))
     begin, size = _blocks(first, limit, max(1, first // 4))
-    rest = np.full(problems, -np.inf)
+    rest = np.full(problems, -np.inf)  # bounds of the blocks that are not cut to the end
+    tolerance = _TOLERANCE
     problem = np.repeat(every, len(begin))
     starts, widths = np.tile(begin, problems), np.tile(size, problems)
     while len(problem):
@@ -86,10 +88,15 @@ def log_suprema(
         np.maximum.at(best, problem, own)
         better = (own == best[problem]) & (own > before[problem])
         at[problem[better]] = starts[better]
-        alive = (widened > best[problem] + _TOLERANCE) & (widths > 0)
-        tiny = alive & (widened < _ENOUGH)
-        np.maximum.at(rest, problem[tiny], widened[tiny])
-        alive &= ~tiny
+        with np.errstate(invalid="ignore"):
+            excess = widened - best[problem]
+        open_ = (excess > _TOLERANCE) & (widths > 0)
+        alive = open_ & (excess > tolerance) & (widened > _ENOUGH)
+        if np.count_nonzero(alive) > _MOST:
+            tolerance = float(np.partition(excess[alive], -_MOST // 2)[-_MOST // 2])
+            alive &= excess > tolerance
+        dropped = open_ & ~alive
+        np.maximum.at(rest, problem[dropped], widened[dropped])
         problem, starts, widths = _split(problem[alive], starts[alive], widths[alive])
     found = np.where(np.isfinite(best), best + _TOLERANCE, best)
     return Suprema(np.maximum(found, rest), at)

@@ -3,9 +3,9 @@ r"""Approximate likelihood ratio for a real bucket, whose members differ.
 Given the count n, the sampled sum is a mixture over all n-subsets of the members, too many to
 write down. Its mean and covariance are those of sampling without replacement: with m members, mean
 vector :math:`\bar v` and population covariance S, the sum of n of them has mean
-:math:`n \bar v` and covariance :math:`n \frac{m-n}{m-1} S`. The score is the likelihood ratio of the Gaussians with
-these moments; it is exact where all members coincide. A score need not be exact for the bound
-measured with it to be valid, only for the bound to be as large as possible.
+:math:`n \bar v` and covariance :math:`n \frac{m-n}{m-1} S`. The score is the likelihood ratio of
+the Gaussians with these moments; it is exact where all members coincide. A score need not be exact
+for the bound measured with it to be valid, only for the bound to be as large as possible.
 """
 
 from dataclasses import dataclass

@@ -14,10 +14,11 @@ import statistics
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import Self
 
 import numpy as np
 import psutil
@@ -26,6 +27,7 @@ from rich.console import Console
 from rich.table import Table
 
 from dpaudit.pipeline import (
+    Release,
     ReleaseParameters,
     ShiftedGrid,
     SystemBits,
@@ -34,13 +36,12 @@ from dpaudit.pipeline import (
 )
 
 CENTRES = 3000
-BLOCK = 8192
+BLOCK = 4096
 GOAL_RATIO = 3.0
 GOAL_BYTES = 1e9
 PARAMETERS = ReleaseParameters(sampling_rate=0.3, threshold=30, noise_std=2.136)
 
 Matrix = NDArray[np.float32]
-T = TypeVar("T")
 
 
 class PeakMemory:
@@ -74,17 +75,17 @@ class Timings:
 
     steps: dict[str, list[float]] = field(default_factory=dict)
 
-    def measure(self, step: str, work: Callable[[], T]) -> T:
-        """Run ``work`` and note its time under ``step``."""
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """Note the time of the block under ``name``."""
         start = time.perf_counter()
-        result = work()
-        self.steps.setdefault(step, []).append(time.perf_counter() - start)
-        return result
+        yield
+        self.steps.setdefault(name, []).append(time.perf_counter() - start)
 
     def median(self, *steps: str) -> float:
         """Return the median over rounds of the sum of some steps."""
         rounds = zip(*(self.steps[step] for step in steps), strict=True)
-        return statistics.median(sum(one_round) for one_round in rounds)
+        return float(statistics.median(sum(one_round) for one_round in rounds))
 
 
 @dataclass(frozen=True)
@@ -141,40 +142,45 @@ def run(*, records: int, dimension: int, projection_dim: int, rounds: int, folde
         edge=1 / projection_dim**0.5,
         seed=1,
     )
-    matrix = np.ascontiguousarray(grid.projection.T, dtype=np.float32)
-    product = np.empty((records, projection_dim), dtype=np.float32)
-
-    def read() -> float:
-        starts = range(0, records, BLOCK)
-        return sum(float(vectors[start : start + BLOCK].sum()) for start in starts)
-
-    def multiply() -> None:
-        for start in range(0, records, BLOCK):
-            np.matmul(vectors[start : start + BLOCK], matrix, out=product[start : start + BLOCK])
-
     timings = Timings()
     with PeakMemory() as memory:
         for round_number in range(rounds + 1):
             if round_number == 1:
                 timings = Timings()  # the first round filled caches
-            timings.measure("read", read)
-            timings.measure("product", multiply)
-            cells = timings.measure("cells", lambda: grid.cells(vectors, device="cpu"))
-            buckets, number = timings.measure("buckets", lambda: assign_buckets(cells))
-            for name, noise in (("exact", SystemBits()), ("float", np.random.default_rng(1))):
-                release = timings.measure(
-                    f"release, {name} noise",
-                    lambda: release_buckets(
-                        vectors,
-                        buckets,
-                        number,
-                        parameters=PARAMETERS,
-                        coins=SystemBits(),
-                        noise=noise,
-                    ),
-                )
+            measure_floor(vectors, grid, timings)
+            release, number = measure_pipeline(vectors, grid, timings)
     sampled = PARAMETERS.sampling_rate * records
     return Outcome(timings, memory.bytes, float(release.counts.sum() / sampled), number)
+
+
+def measure_floor(vectors: Matrix, grid: ShiftedGrid, timings: Timings) -> None:
+    """Read the matrix once, then multiply it once, block by block."""
+    matrix = np.ascontiguousarray(grid.projection.T, dtype=np.float32)
+    product = np.empty((len(vectors), grid.projection_dim), dtype=np.float32)
+    blocks = [
+        (slice(start, start + BLOCK), np.asarray(vectors[start : start + BLOCK]))
+        for start in range(0, len(vectors), BLOCK)
+    ]
+    with timings.step("read"):
+        for _, block in blocks:
+            block.sum()
+    with timings.step("product"):
+        for rows, block in blocks:
+            product[rows] = block @ matrix
+
+
+def measure_pipeline(vectors: Matrix, grid: ShiftedGrid, timings: Timings) -> tuple[Release, int]:
+    """Run the pipeline with either kind of noise; return the last release and the buckets."""
+    with timings.step("cells"):
+        cells = grid.cells(vectors, device="cpu")
+    with timings.step("buckets"):
+        buckets, number = assign_buckets(cells)
+    for name, noise in (("exact", SystemBits()), ("float", np.random.default_rng(1))):
+        with timings.step(f"release, {name} noise"):
+            release = release_buckets(
+                vectors, buckets, number, parameters=PARAMETERS, coins=SystemBits(), noise=noise
+            )
+    return release, number
 
 
 def show(outcome: Outcome, console: Console) -> None:

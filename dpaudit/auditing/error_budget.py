@@ -1,21 +1,28 @@
 """How the error that an audit may make is shared among its statements.
 
-``confidence`` is one-sided and for the whole audit: with at least this probability *every* bound
-it reports holds. Four fifths of the error go to the four rates that can change the verdict (the
-worst-case canary, both directions, true and false positives, at the claimed delta); the rest to
-the tables, shared among canaries, deltas, directions and rates. Thresholds cost nothing: they are
-chosen on other trials. Tests of the implementation against its analysis have an error of their own.
+``confidence`` is one-sided and for the whole audit: with at least this probability everything that
+can change the verdict holds. That is one pair of rates, the true and the false positives of the
+worst-case canary at the claimed delta; they share the error equally. The direction (which side is
+the positive one) and the threshold are chosen on other trials, which costs nothing. The other
+deltas, the curves and the in-distribution canary cannot change the verdict: each row and point
+holds on its own at the same confidence. Tests of the implementation against its analysis have an
+error of their own, 1e-6 in all.
 """
 
 from dataclasses import dataclass
 from math import floor, log10
 
-from accountants.joint_release import DIRECTIONS, Direction
+from accountants.joint_release import DIRECTIONS
 from dpaudit.estimators import family_split
 
 VIOLATION_ERROR = 1e-6
-_VERDICT_SHARE = 0.8
-_CANARIES = ("worst-case", "in-distribution")
+_RATES = ("true positives", "false positives")
+_TRUE = "verdict: worst-case canary, claimed delta, true positives"
+_FALSE = "verdict: worst-case canary, claimed delta, false positives"
+_FREE = (
+    "choice of direction and threshold (made on other trials)",
+    "in-distribution canary, other deltas (no part in the verdict; each row has its own error)",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,42 +31,25 @@ class ErrorBudget:
 
     Attributes
     ----------
-    verdict : float
-        Of each of the four rates behind the verdict.
-    table : float
-        Of each rate in the tables of either canary.
+    tail : float
+        Of each of the two rates behind the verdict, and behind any one row of a table.
     deltas : tuple of float
-        The deltas of those tables, falling, the claimed one last.
+        The deltas of the tables, falling, the claimed one last.
     split : dict of str to float
         The shares as reported; they sum to at most 1 - confidence.
     """
 
-    verdict: float
-    table: float
+    tail: float
     deltas: tuple[float, ...]
     split: dict[str, float]
 
 
 def error_budget(*, confidence: float, delta: float) -> ErrorBudget:
     """Share the error 1 - ``confidence`` of an audit whose claim is at ``delta``."""
-    total = (1.0 - confidence) * (1 - 1e-12)
-    rates = [
-        f"verdict: worst-case canary, {direction}, {rate}"
-        for direction in DIRECTIONS
-        for rate in ("true positives", "false positives")
-    ]
-    verdict = family_split(total * _VERDICT_SHARE, rates)
-    deltas = delta_grid(delta)
-    cells = [
-        f"{c} {d} {way} {r}" for c in _CANARIES for d in deltas for way in DIRECTIONS for r in "tf"
-    ]
-    table = family_split(total * (1 - _VERDICT_SHARE), cells)
-    each = next(iter(table.values()))
-    split = dict(verdict)
-    for canary in _CANARIES:
-        name = f"tables: {canary} canary, {len(deltas)} deltas, both directions, both rates"
-        split[name] = each * len(cells) / len(_CANARIES)
-    return ErrorBudget(verdict=next(iter(verdict.values())), table=each, deltas=deltas, split=split)
+    split = family_split((1.0 - confidence) * (1 - 1e-12), [_TRUE, _FALSE])
+    return ErrorBudget(
+        tail=split[_TRUE], deltas=delta_grid(delta), split={**split, **dict.fromkeys(_FREE, 0.0)}
+    )
 
 
 def delta_grid(delta: float) -> tuple[float, ...]:
@@ -69,27 +59,15 @@ def delta_grid(delta: float) -> tuple[float, ...]:
     return (*powers, delta)
 
 
-def violation_shares(*, collision_tests: int) -> float:
+def violation_share(*, collision_tests: int) -> float:
     """Return the error of each rate bound or frequency test against the analysis.
 
     Twelve rate bounds (the worst-case canary given the collision and in total, and the
     in-distribution canary; both directions, both rates) and ``collision_tests`` frequencies.
     """
+    canaries = ("given the collision", "in total", "in distribution")
     names = [
-        f"{what} {way} {rate}"
-        for what in ("given", "total", "bucket")
-        for way in DIRECTIONS
-        for rate in "tf"
+        f"{canary}, {way}, {rate}" for canary in canaries for way in DIRECTIONS for rate in _RATES
     ]
     names += [f"collision {i}" for i in range(collision_tests)]
     return next(iter(family_split(VIOLATION_ERROR, names).values()))
-
-
-__all__ = [
-    "VIOLATION_ERROR",
-    "Direction",
-    "ErrorBudget",
-    "delta_grid",
-    "error_budget",
-    "violation_shares",
-]

@@ -17,17 +17,16 @@ from accountants.joint_release import Direction
 from accountants.ranges import Floats
 from attacks.bucket_likelihood import BucketLikelihood
 from dpaudit.auditing.error_budget import ErrorBudget
-from dpaudit.auditing.measurement import CanaryScores, best_delta, best_estimates
+from dpaudit.auditing.measurement import CanaryScores, curve_points
 from dpaudit.auditing.progress import Progress
-from dpaudit.estimators import RateBounds, SplitScores
+from dpaudit.estimators import SplitScores
 from dpaudit.pipeline.release import ReleaseParameters
 from dpaudit.pipeline.trials import ReleaseFunction, bucket_trials
 
-_CURVE_POINTS = 25
 _MOST_MEMBERS = 4000
 _MOST_CANDIDATES = 400
 _MOST_COINS = 2 * 10**8  # on each side; trials are cut to it
-_PROBE = 1.0  # epsilon at which candidates are compared
+_PROBE = 0.25  # epsilon at which candidates are compared
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -73,12 +72,11 @@ class Neighbourhood:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class InDistribution:
-    """The canary, its trials and its table."""
+    """The canary and its trials."""
 
     place: Neighbourhood
     parameters: FreE2TParameters
     scores: CanaryScores
-    table: list[RateBounds]
     trials: int
 
     def reference(self, direction: Direction, epsilons: Floats) -> Floats:
@@ -158,7 +156,6 @@ def measure_in_distribution(
     *,
     parameters: FreE2TParameters,
     trials: int,
-    budget: ErrorBudget,
     seed: np.random.SeedSequence,
     release: ReleaseFunction,
     progress: Progress,
@@ -195,17 +192,14 @@ def measure_in_distribution(
                 advance(len(block))
         sides.append(np.concatenate(parts))
     scores = CanaryScores(SplitScores.from_scores(sides[1], sides[0]))
-    return InDistribution(
-        place=place, parameters=parameters, scores=scores, table=scores.table(budget), trials=trials
-    )
+    return InDistribution(place=place, parameters=parameters, scores=scores, trials=trials)
 
 
 def describe(found: InDistribution, budget: ErrorBudget, *, text: str) -> dict[str, Any]:
     """Return the canary as the result file holds it, curve included."""
-    estimates = best_estimates(found.table, budget, found.epsilon, upper_name="average_j_epsilon")
-    reach = [row["average_j_epsilon"] for row in estimates if np.isfinite(row["average_j_epsilon"])]
-    points = np.linspace(0.0, max([1.0, *reach]), _CURVE_POINTS)
-    uppers = found.place.delta(points, found.parameters)
+    scores, tail = found.scores, budget.tail
+    uppers = [found.epsilon(delta) for delta in budget.deltas]
+    points = curve_points(uppers, least=0.5)
     return {
         "text": text,
         "bucket_members": found.place.others,
@@ -213,14 +207,17 @@ def describe(found: InDistribution, budget: ErrorBudget, *, text: str) -> dict[s
         "conditional": True,
         "trials_per_side": found.trials,
         "bounding_trials_per_side": found.scores.bounding_trials,
-        "estimates": estimates,
+        "estimates": [
+            {**scores.epsilon(delta, tail=tail), "average_j_epsilon": upper}
+            for delta, upper in zip(budget.deltas, uppers, strict=True)
+        ],
         "delta_curve": [
             {
                 "epsilon": float(e),
-                "delta_lower": best_delta(found.table, float(e)),
+                "delta_lower": scores.delta(float(e), tail=tail),
                 "average_j": float(u),
             }
-            for e, u in zip(points, uppers, strict=True)
+            for e, u in zip(points, found.place.delta(points, found.parameters), strict=True)
         ],
         "note": (
             "Conditional on this run's projection, grid and corpus: one more user of this text in "

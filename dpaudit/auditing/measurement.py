@@ -8,7 +8,6 @@ import numpy as np
 
 from accountants.joint_release import DIRECTIONS, Direction
 from accountants.ranges import Floats
-from dpaudit.auditing.error_budget import ErrorBudget
 from dpaudit.estimators import RateBounds, SplitScores, ThresholdChoice
 
 Reference = Callable[[Direction, Floats], Floats]
@@ -17,7 +16,11 @@ Reference = Callable[[Direction, Floats], Floats]
 
 @dataclass(frozen=True, eq=False)
 class CanaryScores:
-    """Scores of one canary's trials, with it and without it, split into halves."""
+    """Scores of one canary's trials, with it and without it, split into halves.
+
+    ``factor``, where it occurs, is the probability of the event on which the trials are
+    conditioned: a delta in total is at least ``factor`` times the delta given the event.
+    """
 
     scores: SplitScores
 
@@ -26,28 +29,34 @@ class CanaryScores:
         """Trials on each side that bound the rates."""
         return min(self.scores.trials_in, self.scores.trials_out)
 
-    def table(self, budget: ErrorBudget, *, factor: float = 1.0) -> list[RateBounds]:
-        """Return one pair of rate bounds a delta and direction; all hold together.
+    def bound(self, objective: ThresholdChoice, *, tail: float) -> RateBounds:
+        """Choose direction and threshold on the selection half, bound the rates on the other."""
+        chosen = {
+            way: self.scores.choose(objective, direction=way, tail=tail) for way in DIRECTIONS
+        }
+        way = max(DIRECTIONS, key=lambda direction: chosen[direction].objective)
+        return self.scores.bound(chosen[way].threshold, direction=way, tail=tail)
 
-        Parameters
-        ----------
-        budget : ErrorBudget
-            Deltas and the error of each rate bound.
-        factor : float
-            Probability of the event on which the trials are conditioned; thresholds are chosen for
-            ``delta / factor``.
-        """
-        return [
-            self._bound(
-                ThresholdChoice.maximise_epsilon(delta=min(delta / factor, 1.0)), way, budget.table
-            )
-            for delta in budget.deltas
-            for way in DIRECTIONS
-        ]
+    def epsilon(self, delta: float, *, tail: float, factor: float = 1.0) -> dict[str, Any]:
+        """Bound epsilon at ``delta``; holds with an error of twice ``tail``."""
+        given = min(delta / factor * (1 + 1e-15), 1.0)
+        rates = self.bound(ThresholdChoice.maximise_epsilon(delta=given), tail=tail)
+        found = rates.epsilon(delta=given)
+        return {
+            "delta": delta,
+            "epsilon": found.epsilon,
+            "direction": found.direction,
+            "threshold": found.threshold,
+            "true_positives": found.true_positives,
+            "false_positives": found.false_positives,
+            "tpr_lower": found.tpr_lower,
+            "fpr_upper": found.fpr_upper,
+        }
 
-    def verdict_bounds(self, objective: ThresholdChoice, budget: ErrorBudget) -> list[RateBounds]:
-        """Return the rate bounds behind the verdict, one pair a direction."""
-        return [self._bound(objective, way, budget.verdict) for way in DIRECTIONS]
+    def delta(self, epsilon: float, *, tail: float, factor: float = 1.0) -> float:
+        """Bound delta at ``epsilon``; holds with an error of twice ``tail``."""
+        rates = self.bound(ThresholdChoice.maximise_delta(epsilon=epsilon), tail=tail)
+        return rates.delta(epsilon=epsilon).delta * factor * (1 - 1e-15)
 
     def violations(
         self, reference: Reference, epsilons: Floats, *, factor: float = 1.0, tail: float
@@ -65,7 +74,7 @@ class CanaryScores:
         factor : float
             Probability of the event on which the trials are conditioned.
         tail : float
-            Error probability of each rate bound.
+            Error probability of each of the four rate bounds.
 
         Returns
         -------
@@ -74,7 +83,7 @@ class CanaryScores:
         """
         found = []
         for way in DIRECTIONS:
-            bounds = np.minimum(reference(way, epsilons) / factor, 1.0)
+            bounds = np.minimum(reference(way, epsilons) / factor * (1 + 1e-9), 1.0)
             objective = ThresholdChoice.maximise_excess(
                 epsilons=epsilons.tolist(), delta_references=bounds.tolist()
             )
@@ -83,61 +92,20 @@ class CanaryScores:
                 continue
             rates = self.scores.bound(chosen.threshold, direction=way, tail=tail)
             measured = rates.delta(epsilon=chosen.epsilon).delta
-            bound = float(bounds[int(np.flatnonzero(epsilons == chosen.epsilon)[0])])
-            if measured > bound * (1 + 1e-9):
+            bound = float(bounds[epsilons.tolist().index(chosen.epsilon)])
+            if measured > bound:
                 found.append(
                     {
                         "direction": way,
-                        "epsilon": float(chosen.epsilon),
+                        "epsilon": chosen.epsilon,
                         "measured": measured * factor,
                         "bound": bound * factor,
                     }
                 )
         return found
 
-    def _bound(self, objective: ThresholdChoice, way: Direction, tail: float) -> RateBounds:
-        chosen = self.scores.choose(objective, direction=way, tail=tail)
-        return self.scores.bound(chosen.threshold, direction=way, tail=tail)
 
-
-def best_estimates(
-    table: list[RateBounds],
-    budget: ErrorBudget,
-    upper_epsilon: Callable[[float], float],
-    *,
-    upper_name: str,
-) -> list[dict[str, Any]]:
-    """Return, for each delta, the larger of both directions' lower bounds on epsilon."""
-    rows = []
-    for delta in budget.deltas:
-        best = max((rates.epsilon(delta=delta) for rates in table), key=lambda e: e.epsilon)
-        rows.append(
-            {
-                "delta": delta,
-                "epsilon": best.epsilon,
-                "direction": best.direction,
-                "threshold": best.threshold,
-                "true_positives": best.true_positives,
-                "false_positives": best.false_positives,
-                "tpr_lower": best.tpr_lower,
-                "fpr_upper": best.fpr_upper,
-                upper_name: upper_epsilon(delta),
-            }
-        )
-    return rows
-
-
-def best_delta(table: list[RateBounds], epsilon: float, *, factor: float = 1.0) -> float:
-    """Return the largest lower bound on delta at ``epsilon`` that the table's rates give.
-
-    All its rates hold together, so the largest is as valid as any.
-    """
-    return max(factor * rates.delta(epsilon=epsilon).delta for rates in table) * (1 - 1e-15)
-
-
-def best_epsilon(table: list[RateBounds], delta: float, *, factor: float = 1.0) -> float:
-    """Return the largest lower bound on epsilon at ``delta`` in total, likewise."""
-    if not delta < factor:
-        return 0.0
-    slack = min(delta / factor * (1 + 1e-15), 1.0)
-    return max(rates.epsilon(delta=slack).epsilon for rates in table)
+def curve_points(epsilons: list[float], *, least: float) -> Floats:
+    """Return the epsilons of a curve: from 0 to beyond the largest finite one of ``epsilons``."""
+    finite = [e for e in epsilons if np.isfinite(e)]
+    return np.linspace(0.0, max([least, *finite]) * 1.1, 25)

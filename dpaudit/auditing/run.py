@@ -19,7 +19,7 @@ from dpaudit.auditing.error_budget import (
     VIOLATION_ERROR,
     ErrorBudget,
     error_budget,
-    violation_shares,
+    violation_share,
 )
 from dpaudit.auditing.findings import collision_findings, decide, violation_findings
 from dpaudit.auditing.in_distribution import InDistribution
@@ -188,7 +188,6 @@ def _attack(
             vectors,
             parameters=parameters,
             trials=settings.trials,
-            budget=budget,
             seed=seeds.in_distribution,
             release=release,
             progress=progress,
@@ -211,6 +210,10 @@ def _attack(
         "confidence": settings.confidence,
         "error_split": budget.split,
         "violation_error": VIOLATION_ERROR,
+        "tables_note": (
+            "The verdict's bounds hold together at the stated confidence; each table row and curve "
+            "point holds on its own at that confidence."
+        ),
         "trials_per_side": settings.trials,
         "bounding_trials_per_side": worst.scores.bounding_trials,
         "trial_noise": "float-gaussian",
@@ -230,7 +233,7 @@ def _findings(
     tight: TightTotal,
 ) -> list[dict[str, Any]]:
     """Test everything measured against its analysis, at 1e-6 in all."""
-    share = violation_shares(collision_tests=len(collisions))
+    share = violation_share(collision_tests=len(collisions))
     epsilons = worst.test_epsilons()
     totals = tight.delta(epsilons)
     found = [
@@ -273,7 +276,7 @@ def _outlook(
     if most <= claim.delta:
         return None, "The claim is proved for this mechanism: no number of trials should refute it."
     needed = worst_case.trials_needed(
-        parameters, epsilon=claim.epsilon, delta=claim.delta, tail=budget.verdict
+        parameters, epsilon=claim.epsilon, delta=claim.delta, tail=budget.tail
     )
     if needed is None:
         return None, (

@@ -10,18 +10,12 @@ from accountants.joint_release import Direction
 from accountants.ranges import Floats
 from attacks.canary_design import CanaryDesign, design_canary, likelihood_of
 from dpaudit.auditing.error_budget import ErrorBudget
-from dpaudit.auditing.measurement import (
-    CanaryScores,
-    best_delta,
-    best_epsilon,
-    best_estimates,
-)
+from dpaudit.auditing.measurement import CanaryScores, curve_points
 from dpaudit.auditing.progress import Progress
 from dpaudit.estimators import RateBounds, SplitScores, ThresholdChoice, predicted_rates
 from dpaudit.pipeline.release import ReleaseParameters
 from dpaudit.pipeline.trials import ReleaseFunction, bucket_trials
 
-_CURVE_POINTS = 25
 _MOST_TRIALS = 10**9
 _LEVELS = (0.5, 0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 1e-4)
 
@@ -36,16 +30,13 @@ class WorstCase:
         Distance, neighbours, clusters, and what they were expected to show.
     scores : CanaryScores
         Log-likelihood ratios, given the collision.
-    verdict : list of RateBounds
-        One pair a direction, at the verdict's share of the error.
-    table : list of RateBounds
-        At the tables' share.
+    verdict : RateBounds
+        The rates that can change the verdict, at a threshold chosen for the claim.
     """
 
     design: CanaryDesign
     scores: CanaryScores
-    verdict: list[RateBounds]
-    table: list[RateBounds]
+    verdict: RateBounds
 
     @property
     def dataset(self) -> ExplicitDataset:
@@ -59,11 +50,11 @@ class WorstCase:
 
     def total_epsilon(self, delta: float) -> float:
         """Lower bound on the total epsilon at ``delta``, by the rates behind the verdict."""
-        return best_epsilon(self.verdict, delta, factor=self.chance)
+        return self.verdict.epsilon(delta=min(delta / self.chance * (1 + 1e-15), 1.0)).epsilon
 
     def total_delta(self, epsilon: float) -> float:
         """Lower bound on the total delta at ``epsilon``, by the rates behind the verdict."""
-        return best_delta(self.verdict, epsilon, factor=self.chance)
+        return self.verdict.delta(epsilon=epsilon).delta * self.chance * (1 - 1e-15)
 
     def reference(self, direction: Direction, epsilons: Floats) -> Floats:
         """Theorem J given the collision, where it is attained."""
@@ -118,7 +109,7 @@ def measure_worst_case(
             epsilon=epsilon,
             delta=delta,
             trials=trials - trials // 2,
-            tail=budget.verdict,
+            tail=budget.tail,
         )
     scores = run_trials(
         design.dataset, trials=trials, seed=seed, release=release, progress=progress
@@ -129,10 +120,7 @@ def measure_worst_case(
     else:
         objective = ThresholdChoice.maximise_epsilon(delta=delta / chance)
     return WorstCase(
-        design=design,
-        scores=scores,
-        verdict=scores.verdict_bounds(objective, budget),
-        table=scores.table(budget),
+        design=design, scores=scores, verdict=scores.bound(objective, tail=budget.tail)
     )
 
 
@@ -205,20 +193,10 @@ def trials_needed(
 def describe(
     found: WorstCase, budget: ErrorBudget, tight: TightTotal, *, epsilon: float
 ) -> dict[str, Any]:
-    """Return the worst case as the result file holds it, curves included."""
-    joint = found.dataset.conditional
-    chance = found.chance
-
-    def conditional_epsilon(delta: float) -> float:
-        return float(joint.epsilon(delta))
-
-    given = best_estimates(found.table, budget, conditional_epsilon, upper_name="theorem_j_epsilon")
-    reach = [row["theorem_j_epsilon"] for row in given if np.isfinite(row["theorem_j_epsilon"])]
-    top = max(1.25 * max([epsilon, *reach]), 1.0)
-    points = np.linspace(0.0, top, _CURVE_POINTS)
-    uppers = tight.delta(points)
-    joints = joint.delta(points)
-    rates = [*found.table, *found.verdict]
+    """Return the worst case as the result file holds it, tables and curves included."""
+    joint, chance, scores = found.dataset.conditional, found.chance, found.scores
+    uppers = [float(joint.epsilon(delta)) for delta in budget.deltas]
+    points = curve_points([epsilon, *uppers], least=1.0)
     return {
         "distance": found.dataset.distance,
         "neighbours": found.dataset.neighbours,
@@ -226,29 +204,37 @@ def describe(
         "collision_probability": chance,
         "predicted_epsilon": found.design.predicted_epsilon,
         "predicted_delta": found.design.predicted_delta,
+        "direction": found.verdict.direction,
+        "threshold": found.verdict.threshold,
+        "true_positives": found.verdict.true_positives,
+        "false_positives": found.verdict.false_positives,
+        "tpr_lower": found.verdict.tpr_lower,
+        "fpr_upper": found.verdict.fpr_upper,
         "conditional": {
-            "estimates": given,
+            "estimates": [
+                {**scores.epsilon(delta, tail=budget.tail), "theorem_j_epsilon": upper}
+                for delta, upper in zip(budget.deltas, uppers, strict=True)
+            ],
             "delta_curve": [
                 {
                     "epsilon": float(e),
-                    "delta_lower": best_delta(rates, float(e)),
+                    "delta_lower": scores.delta(float(e), tail=budget.tail),
                     "theorem_j": float(j),
                 }
-                for e, j in zip(points, joints, strict=True)
+                for e, j in zip(points, joint.delta(points), strict=True)
             ],
         },
         "total": {
             "estimates": [
-                {"delta": delta, "epsilon": best_epsilon(rates, delta, factor=chance)}
-                for delta in budget.deltas
+                scores.epsilon(delta, tail=budget.tail, factor=chance) for delta in budget.deltas
             ],
             "delta_curve": [
                 {
                     "epsilon": float(e),
-                    "delta_lower": best_delta(rates, float(e), factor=chance),
+                    "delta_lower": scores.delta(float(e), tail=budget.tail, factor=chance),
                     "tight_upper": float(u),
                 }
-                for e, u in zip(points, uppers, strict=True)
+                for e, u in zip(points, tight.delta(points), strict=True)
             ],
         },
     }

@@ -17,7 +17,7 @@ def achieved(result: Result) -> tuple[Section, ...]:
     return (
         _overview(result),
         _worst_case(result),
-        _in_distribution(result["measured"].get("in_distribution")),
+        _in_distribution(result["measured"]),
         _collision(result["measured"].get("collision") or ()),
     )
 
@@ -54,10 +54,10 @@ def conditional_estimates(part: Result, *, bounding: int, reference: str, key: s
         reference,
         "direction",
         "score above",
-        "true positives (rate)",
-        "false positives (rate)",
+        "hits (rate)",
+        "false alarms (rate)",
     )
-    return Table(f"Lower bounds from {number(bounding)} trials a side", columns, tuple(rows), 0)
+    return Table(f"Lower bounds from {number(bounding)} trials a side", columns, tuple(rows), (3,))
 
 
 def _overview(result: Result) -> Section:
@@ -125,7 +125,7 @@ def _worst_case(result: Result) -> Section:
                 (number(item["delta"]), lower(item["epsilon"]))
                 for item in worst["total"]["estimates"]
             ),
-            text_columns=0,
+            words=(),
         ),
         conditional_estimates(
             worst["conditional"],
@@ -158,8 +158,9 @@ def _worst_case(result: Result) -> Section:
     return Section("Worst-case canary", tuple(blocks), part_of_above=True)
 
 
-def _in_distribution(part: Result | None) -> Section:
+def _in_distribution(measured: Result) -> Section:
     heading = "In-distribution canary (conditional; not part of the verdict)"
+    part = measured.get("in_distribution")
     if part is None:
         text = "There is no in-distribution result in this run."
         return Section(heading, (Paragraph(text),), part_of_above=True)
@@ -173,7 +174,7 @@ def _in_distribution(part: Result | None) -> Section:
         Facts((("Records in its bucket", number(part["bucket_members"])),)),
         conditional_estimates(
             part,
-            bounding=part.get("bounding_trials_per_side", 0),
+            bounding=part.get("bounding_trials_per_side", measured["bounding_trials_per_side"]),
             reference="average of J ε",
             key="average_j_epsilon",
         ),
@@ -208,7 +209,7 @@ def _collision(rows: Sequence[Result]) -> Section:
             )
             for item in rows
         ),
-        text_columns=0,
+        words=(),
     )
     return Section(
         "Does the grid collide as computed?",

@@ -47,7 +47,12 @@ def _number_line(result: Result) -> Figure:
         known.append(f"the paper's accounting {upper(paper)}")
     return Figure(
         name="number-line",
-        caption=f"ε at δ = {delta}. The shaded stretch is where the true ε can lie.",
+        caption=f"ε at δ = {delta}. "
+        + (
+            "The measured lower bound lies above the proved upper bound: one of them is wrong."
+            if measured is not None and float(measured) > tight
+            else "The shaded stretch is where the true ε can lie."
+        ),
         description=f"A line of ε values at δ = {delta}: {', '.join(known)}.",
         draw=lambda: figures.number_line(
             measured=None if measured is None else float(measured),

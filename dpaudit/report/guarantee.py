@@ -144,10 +144,10 @@ def noise_sentence(result: Result) -> str:
 
 def _terms(caption: str, accounting: Result) -> Table:
     rows = tuple(
-        (_LABELS.get(name, name), name, _term(name, value))
+        (_LABELS.get(name, name), _term(name, value), name)
         for name, value in (accounting.get("terms") or {}).items()
     )
-    return Table(caption, ("term", "key in result.json", "value"), rows, text_columns=2)
+    return Table(caption, ("term", "value", "key in result.json"), rows, words=(0, 2))
 
 
 def _term(name: str, value: Any) -> str:

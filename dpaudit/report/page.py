@@ -36,12 +36,12 @@ class Facts:
 
 @dataclass(frozen=True)
 class Table:
-    """A table; the first ``text_columns`` columns hold words, the others numbers."""
+    """A table; the columns in ``words`` hold text, the others numbers."""
 
     caption: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    text_columns: int = 1
+    words: tuple[int, ...] = (0,)
 
 
 @dataclass(frozen=True)

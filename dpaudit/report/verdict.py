@@ -26,6 +26,11 @@ def verdict_of(result: Result) -> Verdict:
             f"at δ = {delta}, {percent(measured['confidence'])} confidence for the measurement"
         )
     if result.get("findings"):
+        if found is not None and found > tight:
+            numbers = (
+                f"measured ε ≥ {lower(found)}, proved ε ≤ {upper(tight)}: they contradict each "
+                f"other · {number(claimed)} claimed · at δ = {delta}"
+            )
         return Verdict(
             tone="alarm",
             word="The implementation violates its analysis",

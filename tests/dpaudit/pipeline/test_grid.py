@@ -37,7 +37,8 @@ def exact_cells(grid: ShiftedGrid, vectors: NDArray[Any]) -> list[list[int]]:
 
 def unit_vectors(n: int, d: int, seed: int = 0, dtype: type = np.float32) -> NDArray[Any]:
     vectors = np.random.default_rng(seed).standard_normal((n, d))
-    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(dtype)
+    unit: NDArray[Any] = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(dtype)
+    return unit
 
 
 def draw(d: int = 24, k: int = 5, edge: float = 0.2, seed: int | None = 1) -> ShiftedGrid:
@@ -134,7 +135,7 @@ def test_cells_are_exact_at_every_scale(
     vectors: NDArray[np.float64], edge: float, seed: int, dtype: type
 ) -> None:
     grid = draw(d=4, k=3, edge=edge, seed=seed)
-    rounded = vectors.astype(dtype)
+    rounded: NDArray[Any] = vectors.astype(dtype)
     assert grid.cells(rounded, device="cpu").tolist() == exact_cells(grid, rounded)
 
 

@@ -96,7 +96,11 @@ def test_sums_through_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = lattice_sums(x, entries, step=STEP)
     monkeypatch.setattr(module, "_DENSE", -1)
     add = module._torch_add
-    monkeypatch.setattr(module, "_torch_add", lambda *given: add(*given, device="cpu"))
+    monkeypatch.setattr(
+        module,
+        "_torch_add",
+        lambda block, bucket, counts, number: add(block, bucket, counts, number, "cpu"),
+    )
     np.testing.assert_array_equal(lattice_sums(x, entries, step=STEP, device="cuda"), expected)
 
 
