@@ -211,7 +211,7 @@ class JointTerms:
         terms = self._log_terms(
             counts, np.repeat(others, lengths), np.repeat(self.shifts[problem], lengths), log_ratio
         )
-        skipped = np.where(first > np.maximum(lowered, 1), floor, -np.inf)
+        skipped = np.where(first > lowered, floor, -np.inf)
         rest = log_upper_tail(last - (self.direction == "add") + 1, others, p)
         ends = [skipped, rest]
         own, widened = list(ends), list(ends)

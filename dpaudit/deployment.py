@@ -93,7 +93,7 @@ class FreE2T(Section):
         default_factory=lambda given: 2 * given["radius"] / sqrt(given["projection_dim"])
     )
     sampling_rate: float = Field(gt=0, lt=1, description="a number strictly between 0 and 1")
-    threshold: int = Field(ge=1, le=10**12, description=f"{_WHOLE} from 1 to 10**12")
+    threshold: int = Field(ge=1, le=10**6, description=f"{_WHOLE} from 1 to 10**6")
     noise_std: Positive
     sensitivity_ratio: Positive | None = Field(default=None, description="a finite number > 0")
     budget_factor: Positive | None = Field(default=None, description="a finite number > 0")
@@ -146,8 +146,8 @@ class Model(Section):
     embedding: OneLine
     device: str = Field(
         default="auto",
-        pattern=r"^(auto|cpu|mps|cuda(:[0-9]{1,3})?)$",
-        description="'auto', 'cpu', 'mps', 'cuda' or 'cuda:N'",
+        pattern=r"^(auto|cpu|cuda)$",
+        description="'auto', 'cpu' or 'cuda'",
     )
 
 

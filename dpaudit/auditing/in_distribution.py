@@ -199,7 +199,9 @@ def describe(found: InDistribution, budget: ErrorBudget, *, text: str) -> dict[s
     """Return the canary as the result file holds it, curve included."""
     scores, tail = found.scores, budget.tail
     uppers = [found.epsilon(delta) for delta in budget.deltas]
-    points = curve_points(uppers, least=0.5)
+    rows = [scores.epsilon(delta, tail=tail) for delta in budget.deltas]
+    measured = max(row["epsilon"] for row in rows)
+    points = curve_points(uppers, least=0.5, measured=measured)
     return {
         "text": text,
         "bucket_members": found.place.others,
@@ -208,8 +210,7 @@ def describe(found: InDistribution, budget: ErrorBudget, *, text: str) -> dict[s
         "trials_per_side": found.trials,
         "bounding_trials_per_side": found.scores.bounding_trials,
         "estimates": [
-            {**scores.epsilon(delta, tail=tail), "average_j_epsilon": upper}
-            for delta, upper in zip(budget.deltas, uppers, strict=True)
+            {**row, "average_j_epsilon": upper} for row, upper in zip(rows, uppers, strict=True)
         ],
         "delta_curve": [
             {

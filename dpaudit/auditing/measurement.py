@@ -105,7 +105,11 @@ class CanaryScores:
         return found
 
 
-def curve_points(epsilons: list[float], *, least: float) -> Floats:
-    """Return the epsilons of a curve: from 0 to beyond the largest finite one of ``epsilons``."""
+def curve_points(epsilons: list[float], *, least: float, measured: float) -> Floats:
+    """Return the epsilons of a curve: from 0 to beyond the largest finite one of ``epsilons``.
+
+    The stretch up to ``measured``, where a lower bound can be above 0, gets points of its own.
+    """
     finite = [e for e in epsilons if np.isfinite(e)]
-    return np.linspace(0.0, max([least, *finite]) * 1.1, 25)
+    whole = np.linspace(0.0, max([least, *finite]) * 1.1, 25)
+    return np.unique(np.concatenate([whole, np.linspace(0.0, measured, 9)]))

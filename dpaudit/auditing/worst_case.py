@@ -196,7 +196,11 @@ def describe(
     """Return the worst case as the result file holds it, tables and curves included."""
     joint, chance, scores = found.dataset.conditional, found.chance, found.scores
     uppers = [float(joint.epsilon(delta)) for delta in budget.deltas]
-    points = curve_points([epsilon, *uppers], least=1.0)
+    given = [scores.epsilon(delta, tail=budget.tail) for delta in budget.deltas]
+    total = [scores.epsilon(delta, tail=budget.tail, factor=chance) for delta in budget.deltas]
+    measured = [max(row["epsilon"] for row in rows) for rows in (given, total)]
+    points = curve_points([epsilon, *uppers], least=1.0, measured=measured[0])
+    total_points = curve_points([epsilon], least=1.0, measured=measured[1])
     return {
         "distance": found.dataset.distance,
         "neighbours": found.dataset.neighbours,
@@ -212,8 +216,8 @@ def describe(
         "fpr_upper": found.verdict.fpr_upper,
         "conditional": {
             "estimates": [
-                {**scores.epsilon(delta, tail=budget.tail), "theorem_j_epsilon": upper}
-                for delta, upper in zip(budget.deltas, uppers, strict=True)
+                {**row, "theorem_j_epsilon": upper}
+                for row, upper in zip(given, uppers, strict=True)
             ],
             "delta_curve": [
                 {
@@ -225,16 +229,14 @@ def describe(
             ],
         },
         "total": {
-            "estimates": [
-                scores.epsilon(delta, tail=budget.tail, factor=chance) for delta in budget.deltas
-            ],
+            "estimates": total,
             "delta_curve": [
                 {
                     "epsilon": float(e),
                     "delta_lower": scores.delta(float(e), tail=budget.tail, factor=chance),
                     "tight_upper": float(u),
                 }
-                for e, u in zip(points, tight.delta(points), strict=True)
+                for e, u in zip(total_points, tight.delta(total_points), strict=True)
             ],
         },
     }

@@ -47,6 +47,8 @@ Integers = NDArray[np.int64]
 
 _SINGLE, _DOUBLE = 2.0**-24, 2.0**-53  # unit roundoffs
 _LARGEST_CELL = 2.0**62
+_PART = 256  # columns multiplied at a time in single precision
+_MOST_SINGLE = 1 << 18  # columns for which a squared norm in single precision is good to 2%
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,10 +161,12 @@ class ShiftedGrid:
             If the vectors are not a floating-point matrix with d columns.
         """
         checked_matrix(vectors, dimension=self.embedding_dim)
-        product = _Product(self, resolve_device(device), _DOUBLE)
+        where = resolve_device(device)
+        matrix = np.ascontiguousarray(self.projection.T)
         projected = np.empty((len(vectors), self.projection_dim))
         for start, block in row_blocks(vectors, batch_rows):
-            projected[start : start + len(block)] = product(block)
+            product = block @ matrix if where == "cpu" else _torch_product(block, matrix, where)
+            projected[start : start + len(block)] = product
         return projected
 
     def cells(
@@ -193,7 +197,7 @@ class ShiftedGrid:
         checked_matrix(vectors, dimension=self.embedding_dim)
         where = resolve_device(device)
         products = [_Product(self, where, _DOUBLE)]
-        if where == "cpu" and vectors.dtype.itemsize <= 4 and _fits_single(self.projection):
+        if where == "cpu" and vectors.dtype.itemsize <= 4 and self.embedding_dim <= _MOST_SINGLE:
             products.insert(0, _Product(self, where, _SINGLE))
         cells = np.empty((len(vectors), self.projection_dim), dtype=np.int64)
         for start, block in row_blocks(vectors, batch_rows):
@@ -203,43 +207,48 @@ class ShiftedGrid:
 
 
 class _Product:
-    """x -> Z x in one precision on one device, with the bound on its error."""
+    """x -> Z x / L in one precision on one device, with the bound on its error.
+
+    In single precision the columns are taken in parts of at most 256, whose products are added in
+    double precision: the bound then grows with 256 instead of d.
+    """
 
     def __init__(self, grid: ShiftedGrid, device: Device, unit: float) -> None:
         self._device = device
         self._type: Any = np.float32 if unit == _SINGLE else np.float64
         self._tiny = float(np.finfo(self._type).tiny)
-        self._matrix: NDArray[Any] = np.ascontiguousarray(grid.projection.T, dtype=self._type)
+        with np.errstate(over="ignore"):
+            scaled = grid.projection.T / grid.edge
+            typed = scaled.astype(self._type)
         d = grid.embedding_dim
-        longest = float(np.sqrt((grid.projection**2).sum(axis=1)).max())
-        # error of (Z x - o) / L  <=  slope ||x|| + constant;  1.02 covers 1 / (1 - d u) and norms
-        self.slope = 1.02 * (d + 8) * unit * longest / grid.edge
-        self.constant = 16 * _DOUBLE + (d + 8) * self._tiny * (longest + 1) / grid.edge
+        width = min(d, _PART) if unit == _SINGLE else d
+        columns = [slice(start, start + width) for start in range(0, d, width)]
+        self._parts = [(part, np.ascontiguousarray(typed[part])) for part in columns]
+        longest = float(np.sqrt((scaled**2).sum(axis=0)).max())
+        # error of Z x / L - o / L  <=  slope ||x|| + constant
+        self.slope = 1.02 * ((width + 8) * unit + d * _DOUBLE) * longest + d * self._tiny
+        self.constant = 16 * _DOUBLE + (d + 8) * self._tiny * (longest + 1)
 
     def __call__(self, block: Matrix) -> Floats:
-        """Return Z x in double precision, computed in this precision; may hold NaN, silently."""
+        """Return Z x / L in double precision; may hold NaN, silently."""
         if self._device == "cuda":
-            return _torch_product(block, self._matrix, "cuda")
-        with np.errstate(all="ignore"):
-            return np.asarray(block.astype(self._type, copy=False) @ self._matrix, dtype=np.float64)
+            return _torch_product(block, self._parts[0][1], "cuda")
+        same = block.astype(self._type, copy=False)
+        product = np.zeros((len(block), self._parts[0][1].shape[1]))
+        for columns, z in self._parts:
+            product += same[:, columns] @ z
+        return product
 
     def norms(self, block: Matrix) -> Floats:
-        """Return the rows' Euclidean norms, to a relative error of 1%; not below the truth / 1.01.
+        """Return the rows' Euclidean norms, to a relative error of 1%.
 
-        Squares too small for the type vanish, so twice the root of the smallest normal number is
-        added for each coordinate; squares too large give infinity, which is safe.
+        Squares too small for the type vanish, so four times the smallest normal number is added
+        under the root for each coordinate; squares too large give infinity, which is safe.
         """
         same = block.astype(self._type, copy=False)
-        with np.errstate(all="ignore"):
-            squares = np.einsum("ij,ij->i", same, same).astype(np.float64)
+        squares = np.einsum("ij,ij->i", same, same).astype(np.float64)
         norms: Floats = np.sqrt(squares + 4 * block.shape[1] * self._tiny)
         return norms
-
-
-def _fits_single(projection: Floats) -> bool:
-    """Whether the bound on single-precision products holds: sizes far from its limits."""
-    longest = float(np.sqrt((projection**2).sum(axis=1)).max())
-    return projection.shape[1] < 2**16 and 1e-20 < longest < 1e20
 
 
 def _torch_product(block: Matrix, matrix: Matrix, device: str) -> Floats:
@@ -256,18 +265,18 @@ def _block_cells(
 ) -> Integers:
     """Decide the cells of a block with the first product; pass on the rows it cannot decide."""
     product, *better = products
-    values = product(block)
-    values -= grid.offset
-    values /= grid.edge
-    with np.errstate(invalid="ignore"):
-        floors = np.floor(values)
-        values -= floors
-        room = np.minimum(values, 1 - values)
-        band = product.norms(block) * product.slope + product.constant
-        decided = room > band[:, None]
-    rows = np.flatnonzero(~decided.all(axis=1))
+    with np.errstate(all="ignore"):
+        from_middle = product(block)
+        from_middle -= grid.offset / grid.edge
+        floors = np.floor(from_middle)
+        from_middle -= floors
+        from_middle -= 0.5
+        np.abs(from_middle, out=from_middle)
+        allowed = 0.5 - product.norms(block) * product.slope - product.constant
     if not better:
+        decided = from_middle < allowed[:, None]
         return _decide_exactly(grid, block, numbers, floors, decided)
+    rows = np.flatnonzero(~(from_middle.max(axis=1) < allowed))
     floors[rows] = 0
     cells = floors.astype(np.int64)
     if len(rows):

@@ -19,10 +19,17 @@ from dpaudit.pipeline.rows import Matrix, refuse_non_finite
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-_CHUNK = 4096  # vectors gathered at a time
-_DENSE = 1 << 22  # largest bucket-by-row table: 32 MB
+_CHUNK = 512  # vectors gathered at a time: they stay in the processor's cache
+_WINDOW = 1 << 16  # entries sorted by bucket at a time, so that files are read roughly in order
+_FEW_ROWS = 4096  # up to here a bucket-by-row table may be used,
+_TABLE = 1 << 22  # if it has at most so many entries (32 MB)
 _EXACT_DOUBLE = 2.0**53
 _EXACT_INTEGER = 2.0**61  # leaves room for the noise, which also stays below 2**61
+
+
+# prepare(block, rows, multiplicity, out): write what is added for rows of the vectors to ``out``;
+# each value is added at most ``multiplicity`` times within a part.
+Prepare = Callable[[Matrix, Integers, float, Floats], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +39,7 @@ class Members:
     Attributes
     ----------
     buckets, rows, counts : ndarray of int64, shape (m,)
-        Entries, in the order of ``rows`` where they come from a file.
+        Entries; in the order of ``rows``, a file is read from its beginning to its end.
     number : int
         Number of sums.
     """
@@ -65,9 +72,9 @@ def bucket_sums(vectors: Matrix, members: Members, *, device: Device = "cpu") ->
         If a member's row holds NaN or infinity.
     """
 
-    def prepare(block: Matrix, rows: Integers, multiplicity: float) -> Floats:
+    def prepare(block: Matrix, rows: Integers, multiplicity: float, out: Floats) -> None:
         _largest(block, rows)
-        return block.astype(np.float64)
+        out[:] = block
 
     sums = np.zeros((members.number, vectors.shape[1]))
     for buckets, partial in _partial_sums(vectors, members, prepare, device):
@@ -99,16 +106,15 @@ def lattice_sums(
     """
     heaviest = float(_totals(members).max(initial=0))
 
-    def prepare(block: Matrix, rows: Integers, multiplicity: float) -> Floats:
+    def prepare(block: Matrix, rows: Integers, multiplicity: float, out: Floats) -> None:
         largest = _largest(block, rows) / step + 1
         if largest * multiplicity >= _EXACT_DOUBLE or largest * heaviest >= _EXACT_INTEGER:
             raise DataError(
                 f"the vectors are too large for exact sums in multiples of {step!r} (a coordinate "
                 f"of {_largest(block, rows):.3g} is among them): choose a larger lattice_step"
             )
-        scaled = block.astype(np.float64)
-        scaled *= 1 / step
-        return np.rint(scaled, out=scaled)
+        np.multiply(block, 1 / step, out=out, dtype=np.float64)
+        np.rint(out, out=out)
 
     sums = np.zeros((members.number, vectors.shape[1]), dtype=np.int64)
     for buckets, partial in _partial_sums(vectors, members, prepare, device):
@@ -130,50 +136,58 @@ def _largest(block: Matrix, rows: Integers) -> float:
 
 
 def _partial_sums(
-    vectors: Matrix,
-    members: Members,
-    prepare: Callable[[Matrix, Integers, float], Floats],
-    device: Device,
+    vectors: Matrix, members: Members, prepare: Prepare, device: Device
 ) -> Iterator[tuple[Integers, Floats]]:
-    """Yield (distinct buckets, their sums over a part of the entries); all parts make the whole.
-
-    ``prepare(block, rows, multiplicity)`` turns rows of ``vectors`` into what is added, each value
-    at most ``multiplicity`` times.
-    """
-    table = members.number * len(vectors)
-    if len(vectors) <= _CHUNK and table <= _DENSE:
-        cell = members.buckets * len(vectors) + members.rows
-        weights = np.bincount(cell, weights=members.counts, minlength=table)
-        rows = np.arange(len(vectors))
-        block = prepare(np.asarray(vectors), rows, float(_totals(members).max(initial=0)))
-        yield np.arange(members.number), weights.reshape(members.number, len(vectors)) @ block
+    """Yield (distinct buckets, their sums over a part of the entries); all parts make the whole."""
+    width = vectors.shape[1]
+    if len(vectors) <= _FEW_ROWS and members.number * len(vectors) <= _TABLE:
+        ready = np.empty(vectors.shape)
+        most = float(_totals(members).max(initial=0))
+        prepare(np.asarray(vectors), np.arange(len(vectors)), most, ready)
+        yield np.arange(members.number), _table(members, len(vectors)) @ ready
         return
-    for start in range(0, len(members.rows), _CHUNK):
-        part = slice(start, start + _CHUNK)
-        rows, counts = members.rows[part], members.counts[part].astype(np.float64)
-        block = prepare(vectors[rows], rows, float(counts.sum()))
-        buckets, inverse = np.unique(members.buckets[part], return_inverse=True)
-        add = _torch_add if device == "cuda" else _sparse_add
-        yield buckets, add(block, inverse, counts, len(buckets))
+    add = _torch_add if device == "cuda" else _sparse_add
+    block, ready = np.empty((_CHUNK, width), vectors.dtype), np.empty((_CHUNK, width))
+    for entries in _sorted_chunks(members.buckets):
+        rows, counts = members.rows[entries], members.counts[entries].astype(np.float64)
+        size = len(entries)
+        np.take(vectors, rows, axis=0, out=block[:size], mode="clip")
+        prepare(block[:size], rows, float(counts.sum()), ready[:size])
+        buckets, starts = np.unique(members.buckets[entries], return_index=True)
+        yield buckets, add(ready[:size], counts, np.append(starts, size))
 
 
-def _sparse_add(block: Floats, bucket: Integers, counts: Floats, number: int) -> Floats:
-    """Sum ``counts[i] * block[i]`` by ``bucket[i]``, as a sparse matrix product."""
+def _table(members: Members, rows: int) -> Floats:
+    """Return how often each bucket holds each row, shape (number, rows)."""
+    cell = members.buckets * rows + members.rows
+    table = np.bincount(cell, weights=members.counts, minlength=members.number * rows)
+    return table.astype(np.float64, copy=False).reshape(members.number, rows)
+
+
+def _sorted_chunks(buckets: Integers) -> Iterator[NDArray[np.intp]]:
+    """Yield chunks of entries in which those of a bucket are neighbours, windows kept in order."""
+    for start in range(0, len(buckets), _WINDOW):
+        order = start + np.argsort(buckets[start : start + _WINDOW], kind="stable")
+        for chunk in range(0, len(order), _CHUNK):
+            yield order[chunk : chunk + _CHUNK]
+
+
+def _sparse_add(block: Floats, counts: Floats, ends: NDArray[np.intp]) -> Floats:
+    """Sum ``counts[i] * block[i]`` over each run ``ends[j] <= i < ends[j + 1]``."""
     from scipy.sparse import csr_array
 
-    order = np.argsort(bucket, kind="stable")
-    ends = np.concatenate([[0], np.cumsum(np.bincount(bucket, minlength=number))])
-    table = csr_array((counts[order], order, ends), shape=(number, len(block)))
-    return np.asarray(table @ block)
+    shape = (len(ends) - 1, len(block))
+    return np.asarray(csr_array((counts, np.arange(len(block)), ends), shape=shape) @ block)
 
 
 def _torch_add(
-    block: Floats, bucket: Integers, counts: Floats, number: int, device: str = "cuda"
+    block: Floats, counts: Floats, ends: NDArray[np.intp], device: str = "cuda"
 ) -> Floats:
     """Do the same on a PyTorch device."""
     import torch
 
-    sums = torch.zeros(number, block.shape[1], dtype=torch.float64, device=device)
+    runs = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
+    sums = torch.zeros(len(ends) - 1, block.shape[1], dtype=torch.float64, device=device)
     weighted = torch.tensor(block, device=device) * torch.tensor(counts, device=device)[:, None]
-    sums.index_add_(0, torch.tensor(bucket, device=device), weighted)
+    sums.index_add_(0, torch.tensor(runs, device=device), weighted)
     return np.asarray(sums.cpu().numpy(), dtype=np.float64)

@@ -9,6 +9,11 @@ from dpaudit.report.page import Block, Facts, Figure, Paragraph, Quote, Section,
 
 Result = Mapping[str, Any]
 
+_DIRECTIONS = {
+    "add": "add: a hit is telling that the canary is in",
+    "remove": "remove: a hit is telling that the canary is out",
+}
+
 
 def achieved(result: Result) -> tuple[Section, ...]:
     """Return the sections on the measurement; none for a result without one."""
@@ -22,7 +27,9 @@ def achieved(result: Result) -> tuple[Section, ...]:
     )
 
 
-def conditional_estimates(part: Result, *, bounding: int, reference: str, key: str) -> Table:
+def conditional_estimates(
+    part: Result, *, bounding: int, reference: str, key: str, short: bool = False
+) -> Table:
     """Return measured ε by δ beside what theory allows for the same event.
 
     Parameters
@@ -33,8 +40,10 @@ def conditional_estimates(part: Result, *, bounding: int, reference: str, key: s
         Trials a side that the bounds rest on.
     reference, key : str
         Heading and key of the theoretical value.
+    short : bool
+        Only δ, the bound and the theoretical value.
     """
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for item in part["estimates"]:
         exceeded = number(float(item.get("threshold", 0.0)), digits=3)
         rows.append(
@@ -48,7 +57,7 @@ def conditional_estimates(part: Result, *, bounding: int, reference: str, key: s
                 f"{number(item['false_positives'])} (≤ {upper(item['fpr_upper'])})",
             )
         )
-    columns = (
+    columns: tuple[str, ...] = (
         "δ",
         "measured ε ≥",
         reference,
@@ -57,6 +66,8 @@ def conditional_estimates(part: Result, *, bounding: int, reference: str, key: s
         "hits (rate)",
         "false alarms (rate)",
     )
+    if short:
+        rows, columns = [row[:3] for row in rows], columns[:3]
     return Table(f"Lower bounds from {number(bounding)} trials a side", columns, tuple(rows), (3,))
 
 
@@ -90,6 +101,7 @@ def _overview(result: Result) -> Section:
                     ),
                 )
             ),
+            *([Paragraph(str(measured["tables_note"]))] if measured.get("tables_note") else []),
             _delta_figure(result),
         ),
     )
@@ -116,6 +128,7 @@ def _worst_case(result: Result) -> Section:
                     "Probability of sharing a bucket with exactly one (exact, rounded down)",
                     lower(worst["collision_probability"]),
                 ),
+                *_verdict_test(worst, measured["bounding_trials_per_side"]),
             )
         ),
         Table(
@@ -158,12 +171,37 @@ def _worst_case(result: Result) -> Section:
     return Section("Worst-case canary", tuple(blocks), part_of_above=True)
 
 
+def _verdict_test(worst: Result, bounding: int) -> tuple[tuple[str, str], ...]:
+    """Return the one pair of rates behind the verdict, where the result names it."""
+    if "true_positives" not in worst:
+        return ()
+    of = f"of {number(bounding)}"
+    return (
+        (
+            "Hits behind the verdict",
+            f"{number(worst['true_positives'])} {of}: a rate of at least "
+            f"{lower(worst['tpr_lower'])}",
+        ),
+        (
+            "False alarms behind the verdict",
+            f"{number(worst['false_positives'])} {of}: a rate of at most "
+            f"{upper(worst['fpr_upper'])}",
+        ),
+        ("Direction", _DIRECTIONS.get(worst["direction"], str(worst["direction"]))),
+    )
+
+
 def _in_distribution(measured: Result) -> Section:
     heading = "In-distribution canary (conditional; not part of the verdict)"
     part = measured.get("in_distribution")
     if part is None:
         text = "There is no in-distribution result in this run."
         return Section(heading, (Paragraph(text),), part_of_above=True)
+    bucket = [("Other records in its bucket", number(part["bucket_members"]))]
+    if "bucket_texts" in part:
+        bucket.append(("Different texts in its bucket", number(part["bucket_texts"])))
+    if "trials_per_side" in part:
+        bucket.append(("Trials on each side", number(part["trials_per_side"])))
     blocks: list[Block] = [
         Paragraph(
             "One real text of the corpus, chosen before the trials, in the bucket it falls into "
@@ -171,7 +209,7 @@ def _in_distribution(measured: Result) -> Section:
             "something about typical risk; it can neither prove nor refute the claim."
         ),
         Quote("The text", str(part["text"])),
-        Facts((("Records in its bucket", number(part["bucket_members"])),)),
+        Facts(tuple(bucket)),
         conditional_estimates(
             part,
             bounding=part.get("bounding_trials_per_side", measured["bounding_trials_per_side"]),
@@ -197,8 +235,8 @@ def _in_distribution(measured: Result) -> Section:
 
 def _collision(rows: Sequence[Result]) -> Section:
     table = Table(
-        "Coordinates in which two points at a distance share a cell",
-        ("distance", "computed", "observed", "coordinates", "p-value"),
+        "How often two points share a coordinate's cell",
+        ("distance", "computed", "observed", "coordinates", "p-value", "where"),
         tuple(
             (
                 number(item["distance"]),
@@ -206,10 +244,11 @@ def _collision(rows: Sequence[Result]) -> Section:
                 number(item["observed"]),
                 number(item["coordinates"]),
                 number(item["p_value"], digits=3),
+                str(item.get("place", "")),
             )
             for item in rows
         ),
-        words=(),
+        words=(5,),
     )
     return Section(
         "Does the grid collide as computed?",

@@ -18,19 +18,19 @@ VIEWS = {"public": "anyone who sees what is released (public)"}
 _PAPER_TERMS = {
     "epsilon_fre": "ε for sampling and threshold (Lemma 1)",
     "delta_fre": "δ for sampling and threshold (Lemma 1)",
-    "delta_sens": "δ for a far pair in one bucket (Lemma 2, one pair)",
-    "delta_sens_union": "the same with the union over records that the paper leaves out",
+    "delta_sens": "δ for one far pair in a bucket (Lemma 2)",
+    "delta_sens_union": "δ for far pairs, union over all records",
     "kappa": "κ, the weight of one record in that union",
     "coupling_distance": "coupling distance Δ = u r",
-    "noise_multiplier": "noise multiplier m = σ / Δ, as configured",
+    "noise_multiplier": "noise multiplier m = noise_std / Δ",
     "epsilon_agg": "ε left for the noisy sum",
     "delta_agg": "δ left for the noisy sum",
 }
 _TIGHT_TERMS = {
-    "near_delta": "δ from bucket members nearer than the split (Theorem J)",
-    "far_delta": "δ from farther records in the same bucket",
-    "split_distance": "distance at which near and far are split",
-    "lattice_step": "lattice step of a real release, inside the bound",
+    "near_delta": "δ from near bucket members (Theorem J)",
+    "far_delta": "δ from far records in the same bucket",
+    "split_distance": "distance that splits near from far",
+    "lattice_step": "lattice step of a real release",
 }
 _LABELS = {**_PAPER_TERMS, **_TIGHT_TERMS}
 _EXACT = {"coupling_distance", "noise_multiplier", "split_distance", "lattice_step"}

@@ -8,7 +8,6 @@ from dpaudit.report import page, svg
 from dpaudit.report.contents import page_of
 from dpaudit.report.page import visible
 
-
 # No line break inside "ε ≥ 5.9": the signs and their neighbours belong together.
 _BOUND = re.compile(r"(?<=\S) (?=[=≤≥] )|(?<=[=≤≥]) (?=\S)")
 
@@ -20,7 +19,7 @@ def render(result: Mapping[str, Any]) -> str:
 
     def drawn(figure: page.Figure) -> Markup:
         # Nothing in a drawing comes from outside; embedded() escapes the two texts.
-        return Markup(  # noqa: S704
+        return Markup(
             svg.embedded(
                 figure.draw(),
                 name=figure.name,

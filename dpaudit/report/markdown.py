@@ -17,12 +17,15 @@ from dpaudit.report.page import (
     visible,
 )
 
-# Escaped with a backslash where they could begin or end markup; entities where not every
-# renderer honours a backslash, or would still make a link.
-_BACKSLASH = re.compile(r"([\\`*_{}\[\]()#!|~$^])")
-_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
-_AT_THE_START = re.compile(r"^(\s*)([-+=]|\d+(?=\.))")
-_LINKED = re.compile(r"(?i)(?<=www)\.|(?<=[a-z])://|(?<=mailto):")
+# Every character that could begin or end markup, make a link or mention somebody. An underscore
+# between letters does neither.
+_MARKUP = re.compile(
+    r"(?i)(?<=www)\.|(?<=[a-z]):(?=//)|(?<=mailto):|@|[&<>\\`*\[\]#!|~$]"
+    r"|(?<![^\W_])_|_(?![^\W_])"
+)
+_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", ".": "&#46;", ":": "&#58;", "@": "&#64;"}
+# At the start of a line: a list, a rule or a heading.
+_AT_THE_START = re.compile(r"^([-+=]|\d+(?=[.)](\s|$)))")
 
 
 def render(result: Mapping[str, Any]) -> str:
@@ -32,15 +35,12 @@ def render(result: Mapping[str, Any]) -> str:
 
 def escaped(text: str) -> str:
     """Return ``text`` so that Markdown shows it as it stands, invisible characters spelled out."""
-    shown = "".join(_ENTITIES.get(c, c) for c in visible(text))
-    shown = _LINKED.sub(lambda m: "".join(f"&#{ord(c)};" for c in m.group()), shown)
-    # "#" in an entity made above must stay.
-    shown = re.sub(r"&\\?#(\d+);", r"&#\1;", _BACKSLASH.sub(r"\\\1", shown))
-    return _AT_THE_START.sub(lambda m: f"{m[1]}{_guarded(m[2])}", shown)
+    safe = _MARKUP.sub(lambda m: _ENTITIES.get(m.group(), f"\\{m.group()}"), visible(text).strip())
+    return _AT_THE_START.sub(lambda m: _guarded(m[1]), safe)
 
 
 def _guarded(start: str) -> str:
-    return f"{start}&#8203;" if start.isdigit() else f"\\{start}"
+    return f"{start}\\" if start.isdigit() else f"\\{start}"
 
 
 def _parts(page: Page) -> Iterator[str]:

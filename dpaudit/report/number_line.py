@@ -32,7 +32,9 @@ class _Mark:
 
     def extent(self, side: str) -> tuple[float, float]:
         """Return where the label begins and ends if it is aligned to ``side``."""
-        return (self.at, self.at + self.width) if side == "left" else (self.at - self.width, self.at)
+        return (
+            (self.at, self.at + self.width) if side == "left" else (self.at - self.width, self.at)
+        )
 
     def overflow(self, side: str) -> float:
         start, end = self.extent(side)

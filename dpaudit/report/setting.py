@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpaudit.report import figures
-from dpaudit.report.numbers import number, percent, upper
+from dpaudit.report.numbers import MISSING, number, percent, upper
 from dpaudit.report.page import Block, Bullets, Facts, Figure, Paragraph, Section
 
 Result = Mapping[str, Any]
 
 _NOISE = {
-    "exact-rounded-gaussian": "exactly sampled, rounded continuous Gaussian, as in a real release",
+    "exact-rounded-gaussian": "exactly sampled, rounded continuous Gaussian",
     "float-gaussian": "floating-point Gaussian: for experiments only, never for publication",
 }
 
@@ -27,7 +27,7 @@ def buckets(result: Result) -> tuple[Section, ...]:
                 ("Occupied buckets", number(pipeline["buckets"])),
                 ("Released buckets", number(pipeline["released_buckets"])),
                 (
-                    "Records in released buckets",
+                    "Records that entered the release (sampled)",
                     percent(pipeline["released_records_share"], digits=4),
                 ),
             )
@@ -52,52 +52,22 @@ def buckets(result: Result) -> tuple[Section, ...]:
 
 
 def how_it_was_run(result: Result) -> tuple[Section, ...]:
-    """Return the section on data, model, randomness and errors; none without a measurement."""
+    """Return the sections on data, model, randomness and errors; none without a measurement."""
     if "measured" not in result:
         return ()
-    data, model = result["data"], result["model"]
-    pipeline, measured = result["pipeline"], result["measured"]
-    population = (
-        f"simulated: {number(data['records'])} users draw from {number(data['distinct'])} "
-        f"different texts, Zipf exponent {number(data['zipf'])}; the texts are real, the "
-        "frequencies are not"
-        if data["simulated_population"]
-        else f"{number(data['records'])} records, {number(data['distinct'])} different texts"
-    )
-    seed = pipeline["projection_seed"]
-    step = pipeline["lattice_step"]
-    noise = _NOISE.get(pipeline["noise"], str(pipeline["noise"]))
-    normalised = ", normalised" if model["normalised"] else ", not normalised"
-    facts = [
-        ("Texts", f"{data['source']}: {number(data['texts'])} texts"),
-        ("Population", population),
-        ("SHA-256 of the texts", str(data["sha256"])),
-        (
-            "Embedding model",
-            f"{model['embedding']}: {number(model['dimension'])} dimensions{normalised}, "
-            f"on {model['device']}",
-        ),
-        ("Seed of projection and offset", "fresh" if seed is None else str(seed)),
-        ("Noise", noise + ("" if step is None else f", lattice step {number(step)}")),
-        (
-            "Randomness",
-            "an experiment: coins and noise come from a seed or from floating point, so the "
-            "output is repeatable and must not be published as a private release"
-            if pipeline["experiment"]
-            else "cryptographic, not repeatable",
-        ),
-        ("Confidence", f"{percent(measured['confidence'])}, one-sided, for all tests together"),
-    ]
-    facts += [
-        (f"Error allowed: {name}", upper(error)) for name, error in measured["error_split"].items()
-    ]
-    sections = [Section("How it was run", (Facts(tuple(facts)),))]
+    facts = (*_data(result["data"]), *_model(result["model"]), *_randomness(result))
+    sections = [Section("How it was run", (Facts(facts),))]
     mechanism = result.get("fre_e2t")
     if mechanism:
         rows = tuple(
-            (f"{name}", number(value)) for name, value in mechanism.items() if value is not None
+            (str(name), str(value) if name.endswith("seed") else number(value))
+            for name, value in mechanism.items()
+            if value is not None
         )
         sections.append(Section("The mechanism as configured", (Facts(rows),), True))
+    sections.append(
+        Section("Errors allowed", (Facts(_errors(result["measured"])),), part_of_above=True)
+    )
     return tuple(sections)
 
 
@@ -113,6 +83,73 @@ def rests_on(result: Result) -> tuple[Section, ...]:
         ),
         Section("Warnings", (warnings,)),
     )
+
+
+def _data(data: Result) -> tuple[tuple[str, str], ...]:
+    population = f"{number(data['records'])} records, {number(data['distinct'])} different texts"
+    if data["simulated_population"]:
+        population = (
+            f"simulated: {number(data['records'])} users draw from {number(data['distinct'])} "
+            f"different texts, Zipf exponent {number(data['zipf'])}; the texts are real, the "
+            "frequencies are not"
+        )
+    licence = f"; licence {data['licence']}" if data.get("licence") else ""
+    blank = data.get("skipped_blank") or 0
+    skipped = f", {number(blank)} blank ones left out" if blank else ""
+    return (
+        ("Texts", f"{data['source']}: {number(data['texts'])} texts{skipped}{licence}"),
+        ("SHA-256 of the texts", str(data["sha256"])),
+        ("Population", population),
+    )
+
+
+def _model(model: Result) -> tuple[tuple[str, str], ...]:
+    normalised = "normalised" if model["normalised"] else "not normalised"
+    facts = [
+        (
+            "Embedding model",
+            f"{model['embedding']}: {number(model['dimension'])} dimensions, {normalised}, "
+            f"on {model['device']}",
+        )
+    ]
+    if model.get("sha256"):
+        facts.append(("SHA-256 of the model", str(model["sha256"])))
+    return tuple(facts)
+
+
+def _randomness(result: Result) -> tuple[tuple[str, str], ...]:
+    pipeline, measured = result["pipeline"], result["measured"]
+    seed, step = pipeline["projection_seed"], pipeline["lattice_step"]
+    noise = _NOISE.get(pipeline["noise"], str(pipeline["noise"]))
+    facts = [
+        ("Seed of projection and offset", "fresh" if seed is None else str(seed)),
+        ("Noise of the release", noise + ("" if step is None else f"; lattice {number(step)}")),
+        (
+            "Randomness",
+            "an experiment: coins or noise can be reproduced, so the release must not be published"
+            if pipeline["experiment"]
+            else "cryptographic, not repeatable",
+        ),
+    ]
+    trial_noise = measured.get("trial_noise")
+    if trial_noise:
+        facts.append(("Noise of the trials", _NOISE.get(trial_noise, str(trial_noise))))
+    if "seed" in measured:
+        seed = measured["seed"]
+        facts.append(("Seed of the trials", "fresh" if seed is None else str(seed)))
+    return tuple(facts)
+
+
+def _errors(measured: Result) -> tuple[tuple[str, str], ...]:
+    facts = [("Confidence, one-sided, for the verdict", percent(measured["confidence"]))]
+    facts += [
+        (str(name), upper(error) if error else MISSING)
+        for name, error in measured["error_split"].items()
+    ]
+    if measured.get("violation_error") is not None:
+        error = upper(measured["violation_error"])
+        facts.append(("findings implementation-violates-analysis, together", error))
+    return tuple(facts)
 
 
 def _heavy_size(result: Result) -> float | None:

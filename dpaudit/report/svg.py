@@ -28,7 +28,7 @@ _VARIABLES = {
     PAPER: "var(--paper, #6b4fa0)",
     BAND: "var(--band, #dbe7f5)",
 }
-_SETTINGS: dict[str, Any] = {
+_SETTINGS: Any = {  # matplotlib's stubs list every key there is
     "svg.fonttype": "none",
     "svg.hashsalt": "dpaudit",
     "font.family": "sans-serif",

@@ -84,7 +84,7 @@ def test_release_is_the_definition(
 @pytest.mark.parametrize("route", ["table", "stream"])
 def test_shared_rows_equal_repeated_vectors(route: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if route == "stream":
-        monkeypatch.setattr(sums_module, "_DENSE", -1)
+        monkeypatch.setattr(sums_module, "_TABLE", -1)
     vectors, rows = population()
     row_buckets = np.arange(len(vectors)) % 7
     shared = release_buckets(

@@ -39,8 +39,9 @@ def python_sums(x: NDArray[Any], entries: Members, step: float) -> list[list[int
 @pytest.fixture(params=["table", "stream"])
 def route(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param == "stream":
-        monkeypatch.setattr(module, "_DENSE", -1)
+        monkeypatch.setattr(module, "_TABLE", -1)
         monkeypatch.setattr(module, "_CHUNK", 16)
+        monkeypatch.setattr(module, "_WINDOW", 72)
     return str(request.param)
 
 
@@ -81,25 +82,24 @@ def test_memory_mapped(tmp_path: Path) -> None:
 
 def test_torch_adds_the_same() -> None:
     pytest.importorskip("torch")
-    entries = members(100, 40, 6, 3)
     block = np.rint(vectors(100, 4, 5, np.float64) * 2**24)
-    counts = entries.counts.astype(np.float64)
-    np.testing.assert_array_equal(
-        module._torch_add(block, entries.buckets, counts, 6, device="cpu"),
-        module._sparse_add(block, entries.buckets, counts, 6),
-    )
+    counts = np.random.default_rng(1).integers(1, 9, 100).astype(np.float64)
+    ends = np.array([0, 1, 30, 31, 99, 100])
+    expected = np.add.reduceat(block * counts[:, None], ends[:-1])
+    np.testing.assert_array_equal(module._sparse_add(block, counts, ends), expected)
+    np.testing.assert_array_equal(module._torch_add(block, counts, ends, device="cpu"), expected)
 
 
 def test_sums_through_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
     x, entries = vectors(30, 5, 1), members(200, 30, 7, 2)
     expected = lattice_sums(x, entries, step=STEP)
-    monkeypatch.setattr(module, "_DENSE", -1)
+    monkeypatch.setattr(module, "_TABLE", -1)
     add = module._torch_add
     monkeypatch.setattr(
         module,
         "_torch_add",
-        lambda block, bucket, counts, number: add(block, bucket, counts, number, "cpu"),
+        lambda block, counts, ends: add(block, counts, ends, "cpu"),
     )
     np.testing.assert_array_equal(lattice_sums(x, entries, step=STEP, device="cuda"), expected)
 

@@ -141,9 +141,14 @@ _BUNDLED_CURVE = [
 
 
 def _estimate(
-    delta: float, epsilon: float, theorem_j: float, *, key: str = "theorem_j_epsilon"
+    delta: float,
+    epsilon: float,
+    theorem_j: float | None = None,
+    *,
+    key: str = "theorem_j_epsilon",
 ) -> dict[str, Any]:
-    return {
+    reference = {} if theorem_j is None else {key: theorem_j}
+    return reference | {
         "delta": delta,
         "epsilon": epsilon,
         "direction": "add",
@@ -152,7 +157,6 @@ def _estimate(
         "fpr_upper": 0.000198,
         "true_positives": 6432,
         "false_positives": 6,
-        key: theorem_j,
     }
 
 
@@ -173,7 +177,9 @@ def _audited(verdict: str, exit_code: int, curve: list[tuple[float, ...]]) -> di
         "projection_seed": None,
     }
     result["data"] = {
-        "source": "chatterbot-corpus 1.3.3 (english)",
+        "source": "chatterbot-corpus 1.3.3",
+        "licence": "BSD (package metadata)",
+        "skipped_blank": 3,
         "texts": 748,
         "distinct": 748,
         "records": 100_000,
@@ -186,12 +192,13 @@ def _audited(verdict: str, exit_code: int, curve: list[tuple[float, ...]]) -> di
         "dimension": 384,
         "device": "cpu",
         "normalised": True,
+        "sha256": "2a09b035ab7b45f633faa959bcb6cb5b97e63d92bb65ed643926cc15e3c747e0",
     }
     result["pipeline"] = {
         "projection_seed": 7,
         "buckets": 742,
         "released_buckets": 141,
-        "released_records_share": 0.7871,
+        "released_records_share": 0.23186,
         "bucket_sizes": [
             {"size_from": 1, "size_to": 1, "buckets": 4},
             {"size_from": 2, "size_to": 3, "buckets": 0},
@@ -205,18 +212,23 @@ def _audited(verdict: str, exit_code: int, curve: list[tuple[float, ...]]) -> di
             {"size_from": 1024, "size_to": 16383, "buckets": 13},
         ],
         "experiment": True,
-        "noise": "float-gaussian",
-        "lattice_step": None,
+        "noise": "exact-rounded-gaussian",
+        "lattice_step": 5.960464477539063e-08,
     }
     result["measured"] = {
         "epsilon": 0.0,
         "delta": 0.0,
         "confidence": 0.99,
         "error_split": {
-            "worst case": 0.005,
-            "in distribution (not in the verdict)": 0.004,
-            "implementation-violates-analysis": 1e-6,
+            "verdict: worst-case canary, claimed delta, true positives": 0.005,
+            "verdict: worst-case canary, claimed delta, false positives": 0.005,
+            "choice of direction and threshold (made on other trials)": 0.0,
         },
+        "violation_error": 1e-6,
+        "tables_note": "The verdict's bounds hold together at the stated confidence; each table "
+        "row and curve point holds on its own at that confidence.",
+        "trial_noise": "float-gaussian",
+        "seed": 7,
         "trials_per_side": 100_000,
         "bounding_trials_per_side": 50_000,
         "worst_case": {
@@ -224,6 +236,14 @@ def _audited(verdict: str, exit_code: int, curve: list[tuple[float, ...]]) -> di
             "neighbours": 110,
             "clusters": 1800,
             "collision_probability": 1.6101423322188138e-07,
+            "predicted_epsilon": 0.0,
+            "predicted_delta": 0.0,
+            "direction": "add",
+            "threshold": 3.218,
+            "true_positives": 6432,
+            "false_positives": 6,
+            "tpr_lower": 0.1242,
+            "fpr_upper": 0.000358,
             "conditional": {
                 "estimates": [
                     _estimate(0.1, 0.0, 0.0),
@@ -236,7 +256,7 @@ def _audited(verdict: str, exit_code: int, curve: list[tuple[float, ...]]) -> di
                 ],
             },
             "total": {
-                "estimates": [{"delta": d, "epsilon": 0.0} for d in (0.1, 1e-2, 1e-3, 1e-6)],
+                "estimates": [_estimate(d, 0.0) for d in (0.1, 1e-2, 1e-3, 1e-6)],
                 "delta_curve": [
                     {"epsilon": e, "delta_lower": low, "tight_upper": high}
                     for e, _, _, low, high in curve
@@ -248,6 +268,9 @@ def _audited(verdict: str, exit_code: int, curve: list[tuple[float, ...]]) -> di
         "in_distribution": {
             "text": "What is your favourite book?",
             "bucket_members": 411,
+            "bucket_texts": 3,
+            "trials_per_side": 100_000,
+            "bounding_trials_per_side": 50_000,
             "conditional": True,
             "estimates": [
                 _estimate(1e-2, 0.0313, 0.052, key="average_j_epsilon"),
@@ -261,10 +284,10 @@ def _audited(verdict: str, exit_code: int, curve: list[tuple[float, ...]]) -> di
             "note": "One projection, one record: a conditional figure, not part of the verdict.",
         },
         "collision": [
-            {"distance": 0.2, "expected": 0.6123, "observed": 0.6131, "coordinates": 400_000,
-             "p_value": 0.31},
-            {"distance": 1.2, "expected": 0.3145, "observed": 0.3139, "coordinates": 400_000,
-             "p_value": 0.44},
+            {"distance": 0.25, "place": "beside a text", "expected": 0.8005, "observed": 0.801,
+             "coordinates": 8000, "p_value": 0.93},
+            {"distance": 1.2, "place": "far outside the texts", "expected": 0.3145,
+             "observed": 0.3139, "coordinates": 8000, "p_value": 0.44},
         ],
     }  # fmt: skip
     result["findings"] = []
@@ -303,10 +326,10 @@ def refuted() -> dict[str, Any]:
         _estimate(1e-6, 5.9329, 13.5),
     ]
     worst["total"]["estimates"] = [
-        {"delta": 0.1, "epsilon": 0.0},
-        {"delta": 1e-2, "epsilon": 2.2871},
-        {"delta": 1e-3, "epsilon": 5.4213},
-        {"delta": 1e-6, "epsilon": 5.9321},
+        _estimate(0.1, 0.0),
+        _estimate(1e-2, 2.2871),
+        _estimate(1e-3, 5.4213),
+        _estimate(1e-6, 5.9321),
     ]
     return result
 
@@ -335,7 +358,7 @@ def violated() -> dict[str, Any]:
     result["findings"] = [
         {
             "code": "implementation-violates-analysis",
-            "message": "the measured epsilon 5.932 at delta = 1e-06 exceeds the proved bound 0.641",
+            "message": "The measured epsilon 5.932 at delta = 1e-06 exceeds the proved bound 0.641.",
             "error_probability": 1e-6,
         }
     ]

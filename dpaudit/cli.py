@@ -1,0 +1,311 @@
+"""The command line: ``dpaudit verify``, ``calibrate``, ``audit`` and ``assets``.
+
+The answer goes to standard output, everything else to standard error. Exit codes: 0 proved (or
+feasible, or done), 1 refuted or violated, 3 open (or infeasible), 2 bad usage or input, 130
+interrupted, 141 the reader of the output went away, 70 a bug in dpaudit (with a traceback).
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout, suppress
+from pathlib import Path
+from typing import Annotated, Any, NoReturn, TypeAlias
+
+import typer
+
+import dpaudit
+
+BAD_INPUT, BUG, INTERRUPTED, NO_READER = 2, 70, 130, 141
+DEFAULT_OUT = Path("dpaudit-report")
+
+_PLAIN: dict[str, Any] = {"rich_markup_mode": None, "pretty_exceptions_enable": False}
+app = typer.Typer(
+    name="dpaudit",
+    help="""Audit differential-privacy claims: what a deployment guarantees, what an adversary
+    achieves, and a verdict.
+
+    \b
+    Examples:
+      dpaudit verify examples/paper-eps4.toml
+      dpaudit calibrate examples/paper-eps4.toml --epsilon 4 --delta 1e-6
+      dpaudit audit examples/bundled.toml --out report
+      dpaudit assets list
+
+    \b
+    Exit codes:
+      0  proved       1  refuted, or the implementation violates its analysis
+      3  open         2  bad usage or input""",
+    add_completion=False,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    **_PLAIN,
+)
+assets_app = typer.Typer(
+    help="""List or fetch optional models and texts.
+
+    \b
+    Examples:
+      dpaudit assets list
+      dpaudit assets get mpnet""",
+    no_args_is_help=True,
+    **_PLAIN,
+)
+app.add_typer(assets_app, name="assets")
+
+File: TypeAlias = Annotated[
+    Path, typer.Argument(metavar="FILE", help="A deployment file (TOML).", show_default=False)
+]
+Json: TypeAlias = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object and nothing else.")
+]
+
+
+def main() -> NoReturn:
+    """Run the command line with the arguments of the process, and exit."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(AttributeError, ValueError):  # a stream that somebody replaced
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    with _honest_exit():
+        app(prog_name="dpaudit")
+    raise SystemExit(0)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        with _honest_exit():
+            print(f"dpaudit {dpaudit.__version__}", flush=True)
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """Hold the options of dpaudit itself."""
+
+
+@app.command("verify")
+def verify_command(file: File, json: Json = False) -> None:
+    """Say what a deployment guarantees: no data, no model, no attack.
+
+    Answers proved (exit code 0) or open (3); it never refutes.
+
+    \b
+    Examples:
+      dpaudit verify examples/paper-eps4.toml
+      dpaudit verify examples/paper-eps4.toml --json
+    """  # noqa: D301
+    with _honest_exit():
+        with _quiet_stdout():
+            result = dpaudit.verify(dpaudit.Deployment.from_toml(file))
+        _answer(result, json=json)
+
+
+@app.command("calibrate")
+def calibrate_command(
+    file: File,
+    epsilon: Annotated[float, typer.Option(help="Target epsilon, > 0.", show_default=False)],
+    delta: Annotated[float, typer.Option(help="Target delta, in (0, 1).", show_default=False)],
+    json: Json = False,
+) -> None:
+    """Find the smallest noise_std for a target, by the paper and by the tight accounting.
+
+    Exit code 0, or 3 if no noise suffices.
+
+    \b
+    Example:
+      dpaudit calibrate examples/paper-eps4.toml --epsilon 4 --delta 1e-6
+    """  # noqa: D301
+    with _honest_exit():
+        with _quiet_stdout():
+            deployment = dpaudit.Deployment.from_toml(file)
+            result = dpaudit.calibrate(deployment, epsilon=epsilon, delta=delta)
+        _answer(result, json=json)
+
+
+@app.command("audit")
+def audit_command(
+    file: File,
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Folder for result.json, report.html, report.md.")
+    ] = DEFAULT_OUT,
+    trials: Annotated[
+        int | None,
+        typer.Option(
+            min=100,
+            max=10**9,
+            help="Trials on each side; the file's unless given.",
+            show_default=False,
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Verify a deployment, run it on its texts with its model, attack it, and report.
+
+    Exit code 0 proved, 1 refuted or violated, 3 open.
+
+    \b
+    Examples:
+      dpaudit audit examples/bundled.toml --out report
+      dpaudit audit examples/bundled.toml --trials 20000 --json
+    """  # noqa: D301
+    with _honest_exit():
+        from dpaudit.report import prepared_folder, write
+
+        with _quiet_stdout():
+            deployment = dpaudit.Deployment.from_toml(file)
+            with prepared_folder(out) as folder:
+                result = dpaudit.audit(deployment, trials=trials, progress=True)
+            unwritten: SystemExit | None = None
+            try:
+                write(result, folder)
+            except dpaudit.InputError as error:
+                unwritten = _failed(str(error))  # what was computed is shown all the same
+        _print_answer(result, json=json, written=None if unwritten else folder / "report.html")
+        raise unwritten or typer.Exit(int(result["exit_code"]))
+
+
+@assets_app.command("list")
+def list_command(json: Json = False) -> None:
+    """List the optional assets, and whether they are in the cache.
+
+    \b
+    Example:
+      dpaudit assets list
+    """  # noqa: D301
+    with _honest_exit():
+        from dpaudit.asset_registry import ASSETS
+        from dpaudit.cache_dir import cache_directory
+
+        rows = []
+        for asset in ASSETS.values():
+            folder = cache_directory() / "assets" / f"{asset.name}-{asset.version}"
+            rows.append(
+                {
+                    "name": asset.name,
+                    "version": asset.version,
+                    "what": asset.what,
+                    "licence": asset.licence,
+                    "download_bytes": asset.download_size,
+                    "path": str(folder) if folder.is_dir() else None,
+                }
+            )
+        if json:
+            _print_json({**_head("assets list"), "assets": rows})
+            return
+        from dpaudit.report.text import show_assets
+
+        _printed(lambda: show_assets(rows, sys.stdout))
+
+
+@assets_app.command("get")
+def get_command(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="smollm2, mpnet or vader.", show_default=False)
+    ],
+    json: Json = False,
+) -> None:
+    """Fetch an asset into the cache if it is not there, check it, and print its folder.
+
+    \b
+    Example:
+      dpaudit assets get mpnet
+    """  # noqa: D301
+    with _honest_exit():
+        from dpaudit import assets
+
+        with _quiet_stdout():
+            path = assets.get(name, echo=lambda text: print(text, file=sys.stderr))
+        if json:
+            _print_json({**_head("assets get"), "name": name, "path": str(path)})
+        else:
+            _printed(lambda: print(path))
+
+
+def _head(command: str) -> dict[str, Any]:
+    return {"dpaudit": dpaudit.__version__, "command": command}
+
+
+def _answer(result: Mapping[str, Any], *, json: bool) -> NoReturn:
+    """Print a result and exit with its code."""
+    _print_answer(result, json=json)
+    raise typer.Exit(int(result["exit_code"]))
+
+
+def _print_answer(result: Mapping[str, Any], *, json: bool, written: Path | None = None) -> None:
+    if json:
+        _print_json(result)
+    else:
+        from dpaudit.report.text import show
+
+        _printed(lambda: show(result, sys.stdout, written=written))
+
+
+def _print_json(result: Mapping[str, Any]) -> None:
+    from dpaudit.report.json import encode
+
+    text = encode(result)
+    _printed(lambda: print(text))
+
+
+def _printed(show: Callable[[], None]) -> None:
+    """Run ``show`` and flush, so that a failure to write is noticed here and not at exit."""
+    try:
+        show()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        _silence_stdout()
+        raise _failed(f"standard output: cannot be written: {error.strerror or error}") from None
+
+
+@contextmanager
+def _quiet_stdout() -> Iterator[None]:
+    """Send whatever a library prints to standard error: standard output is for the answer."""
+    with redirect_stdout(sys.stderr):
+        yield
+
+
+@contextmanager
+def _honest_exit() -> Iterator[None]:
+    """Turn whatever ends a command into an exit code that cannot be taken for a verdict."""
+    try:
+        yield
+    except (SystemExit, typer.Exit, typer.Abort):
+        raise
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        raise SystemExit(INTERRUPTED) from None
+    except BrokenPipeError:
+        _silence_stdout()
+        raise SystemExit(NO_READER) from None
+    except Exception as error:
+        if _is_ours(error):
+            raise _failed(str(error)) from None
+        import traceback
+
+        traceback.print_exc()
+        print("error: this is a bug in dpaudit: please report it", file=sys.stderr)
+        raise SystemExit(BUG) from None
+
+
+def _is_ours(error: Exception) -> bool:
+    from dpaudit.errors import DpauditError
+
+    return isinstance(error, DpauditError)
+
+
+def _failed(message: str) -> SystemExit:
+    print(f"error: {message}", file=sys.stderr)
+    return SystemExit(BAD_INPUT)
+
+
+def _silence_stdout() -> None:
+    """Let nothing more be written to standard output, not even while Python shuts down."""
+    with suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
