@@ -10,7 +10,7 @@ from accountants.joint_release import Direction, JointRelease
 from accountants.tight_total import TightTotal
 from accountants.u_free import Split
 
-_WIDTH = 5e-5  # relative, of the noise
+_WIDTH = 1e-4  # relative, of the noise
 _SPAN = 40.0  # the search covers e^-40 .. e^40 times the grid's edge
 
 

@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike
 from scipy.special import erfcx, ndtr
 
 from accountants import ranges
+from accountants.errors import ParameterError
 from accountants.inversion import smallest_epsilon, smallest_scale
 from accountants.ranges import Floats
 
@@ -142,13 +143,19 @@ class AnalyticGaussian:
         Raises
         ------
         ParameterError
-            If ``epsilon`` is not a finite number >= 0 or ``delta`` is not in (0, 1).
+            If ``epsilon`` is not a finite number >= 0, ``delta`` is not in (0, 1), or the noise
+            would be more than can be evaluated (``epsilon`` near 0 with ``delta`` below 1e-12).
         """
         ranges.non_negative("epsilon", epsilon)
         ranges.open_unit("delta", delta)
         multiplier = smallest_scale(
             lambda scale: float(log_hockey_stick(epsilon, 1.0 / scale)), float(np.log(delta))
         )
+        if not np.isfinite(multiplier):
+            raise ParameterError(
+                f"epsilon = {epsilon!r} with delta = {delta!r}: no noise multiplier up to 1e15 is "
+                "seen to be enough"
+            )
         return cls(noise_multiplier=multiplier)
 
 

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from accountants.ranges import Floats, deltas
 
 _EPSILON_MAX = 1e9
+_ROOM = 1.5e-3  # in ln delta: how far below its target a certified answer may lie
 _SCALE_MAX = 1e15
 _SCALE_MIN = 1e-15
 
@@ -104,7 +105,7 @@ def falling_certified(
         seen[point] = estimate(point)
         return seen[point]
 
-    point = low
+    point = least = low
     value_low = remembered(low)
     if value_low > 0:
         step = high - low
@@ -120,13 +121,17 @@ def falling_certified(
             value_high=value_high,
             tolerance=tolerance,
         )
-    return _tightened(certified, point, limit, slope=_slope(seen, point, 10 * tolerance(point)))
+    slope = _slope(seen, point, 10 * tolerance(point))
+    return _tightened(certified, point, least=least, limit=limit, slope=slope)
 
 
 def _tightened(
-    certified: Callable[[float], float], point: float, limit: float, *, slope: float
+    certified: Callable[[float], float], point: float, *, least: float, limit: float, slope: float
 ) -> float:
-    """Move up until ``certified`` holds, then back by secants while it holds with room to spare."""
+    """Move up until ``certified`` holds, then down while it holds with room to spare.
+
+    ``slope`` is about how fast it falls; a wrong one costs evaluations, nothing else.
+    """
     failed: tuple[float, float] | None = None
     step = 0.0
     while (excess := certified(point)) > 0:
@@ -135,11 +140,17 @@ def _tightened(
         failed = (point, excess)
         step = max((excess + 2e-4) / slope, 2 * step)
         point = min(point + step, limit)
-    for _ in range(8):
-        if failed is None or excess > -1.5e-3:
+    step = 0.0
+    for _ in range(24):
+        if excess > -_ROOM or point <= least:
             break
-        share = (failed[1] + 5e-4) / (failed[1] - excess) if np.isfinite(excess) else 0.5
-        middle = failed[0] + (point - failed[0]) * min(max(share, 0.05), 0.95)
+        if failed is None:  # the estimate was too high: look further down
+            room = -excess if np.isfinite(excess) else 1.0
+            step = max(room / slope, 2 * step)
+            middle = max(point - step, least)
+        else:
+            share = (failed[1] + _ROOM / 3) / (failed[1] - excess) if np.isfinite(excess) else 0.5
+            middle = failed[0] + (point - failed[0]) * min(max(share, 0.05), 0.95)
         value = certified(middle)
         if value > 0:
             failed = (middle, value)

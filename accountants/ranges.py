@@ -62,7 +62,7 @@ def positive_integer(name: str, value: int) -> int:
     ParameterError
         If it is not a whole number >= 1.
     """
-    number = int(value)
+    number = int(value) if np.isfinite(value) else 0
     if isinstance(value, bool) or number != value or number < 1:
         raise ParameterError(f"{name} = {value!r}: a whole number >= 1 is needed")
     return number

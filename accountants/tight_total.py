@@ -26,12 +26,12 @@ from accountants import ranges
 from accountants.fre_e2t import FreE2TParameters
 from accountants.gaussian import exp_up
 from accountants.inversion import falling_certified
-from accountants.joint_release import DIRECTIONS, Direction
+from accountants.joint_release import Direction
 from accountants.ranges import Floats
 from accountants.u_free import Split, UFreeBound
 
 _EPSILON_MAX = 1e6
-_EPSILON_WIDTH = 5e-5  # estimates of epsilon are found to this, relative to max(0.1, epsilon)
+_EPSILON_WIDTH = 2e-4  # estimates of epsilon are found to this, relative to max(0.1, epsilon)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,11 +71,14 @@ class TightTotal:
 
     def split(self, epsilon: float) -> Split:
         """Return the certified near and far parts of the bound in its worse direction."""
-        parts = [
-            UFreeBound(parameters=self.parameters, epsilon=epsilon, direction=way).certified()
-            for way in self._directions(epsilon)
-        ]
-        return max(parts, key=lambda part: part.log_delta)
+        add = UFreeBound(parameters=self.parameters, epsilon=epsilon, direction="add").certified()
+        if not self._remove_counts(epsilon):
+            return add
+        remove = UFreeBound(parameters=self.parameters, epsilon=epsilon, direction="remove")
+        worse = remove.certified(add)  # any split is valid; the best one only where it matters
+        if worse.log_delta > add.log_delta:
+            worse = min(worse, remove.certified(), key=lambda part: part.log_delta)
+        return max(add, worse, key=lambda part: part.log_delta)
 
     def estimate(self, epsilon: float, starts: dict[Direction, Split]) -> float:
         """Return ln delta, not certified, to find where to look.
@@ -83,18 +86,29 @@ class TightTotal:
         ``starts`` holds the splits of an epsilon (or a noise) close by, and is brought up to
         date; only speed depends on it.
         """
-        for way in self._directions(epsilon):
-            starts[way] = UFreeBound(
-                parameters=self.parameters,
-                epsilon=epsilon,
-                direction=way,
-                start=starts.get(way),
-            ).estimate()
-        return max(starts[way].log_delta for way in self._directions(epsilon))
+        add = self._estimate(epsilon, "add", starts).estimate()
+        starts["add"] = add
+        if not self._remove_counts(epsilon):
+            return add.log_delta
+        remove = self._estimate(epsilon, "remove", starts)
+        if remove.glance(add) <= add.log_delta:
+            return add.log_delta
+        starts["remove"] = remove.estimate()
+        return max(add.log_delta, starts["remove"].log_delta)
 
-    def _directions(self, epsilon: float) -> tuple[Direction, ...]:
-        """Which directions count: remove costs nothing from ln 1/(1-p) on."""
-        return DIRECTIONS if epsilon < -np.log1p(-self.parameters.sampling_rate) else ("add",)
+    def _estimate(
+        self, epsilon: float, direction: Direction, starts: dict[Direction, Split]
+    ) -> UFreeBound:
+        return UFreeBound(
+            parameters=self.parameters,
+            epsilon=epsilon,
+            direction=direction,
+            start=starts.get(direction),
+        )
+
+    def _remove_counts(self, epsilon: float) -> bool:
+        """Whether the remove direction costs anything: it does not from ln 1/(1-p) on."""
+        return bool(epsilon < -np.log1p(-self.parameters.sampling_rate))
 
     def _epsilon(self, delta: float) -> float:
         if delta == 0:

@@ -96,14 +96,14 @@ class UFreeBound:
 
     def estimate(self) -> Split:
         """Return the best split found; its far part is not certified between distances seen."""
-        if self.start is None:
-            return self._scanned()
-        return self._better(self.start)
+        found = None if self.start is None else self._better(self.start)
+        return found or self._scanned()
 
-    def _better(self, start: Split) -> Split:
+    def _better(self, start: Split) -> Split | None:
         """Choose between splitting where near and far balance and calling everything far.
 
         The one that was worse at ``start`` is tried only where one value does not rule it out.
+        None where ``start`` does not lead to a balance.
         """
         if start.distance > 0:
             found = self._balanced(start.balance)
@@ -116,15 +116,23 @@ class UFreeBound:
                 return replace(whole, balance=start.balance)
             found = self._balanced(start.balance)
         if found is None:
-            return replace(whole, balance=start.balance)
+            return None
         best = min(found, whole, key=lambda split: split.log_delta)
         return replace(best, balance=found.distance, peak=whole.peak)
 
-    def certified(self) -> Split:
-        """Return the bound with its far supremum certified for all distances beyond the split."""
-        found = self.estimate()
+    def certified(self, split: Split | None = None) -> Split:
+        """Return the bound with its far supremum certified for all distances beyond the split.
+
+        The split is the best one found, or the one given.
+        """
+        found = self.estimate() if split is None else split
         far = self._certified_far(found)
         return replace(found, log_near=float(self.near(np.array([found.distance]))[0]), log_far=far)
+
+    def glance(self, split: Split) -> float:
+        """Return ln delta at a split found for the other direction, not certified."""
+        far = self.far(np.array([max(split.distance, split.peak), split.peak]))
+        return float(np.logaddexp(self.near(np.array([split.distance]))[0], np.max(far)))
 
     def _scanned(self) -> Split:
         """Scan distances for the peak of far and the best split beyond it, then refine both."""
@@ -134,7 +142,8 @@ class UFreeBound:
         best = int(np.argmin(np.logaddexp(near, beyond)))
         peak, at = float(distances[int(np.argmax(far))]), float(distances[best])
         coarse = Split(float(near[best]), float(beyond[best]), at, peak, at)
-        return min(coarse, self._better(coarse), key=lambda split: split.log_delta)
+        fine = self._better(coarse) or replace(self._all_far(), balance=at)
+        return min(coarse, fine, key=lambda split: split.log_delta)
 
     def _all_far(self) -> Split:
         """Split at 0: the far part is the highest value over all distances.

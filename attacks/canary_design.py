@@ -148,8 +148,8 @@ def _rate(
     design = CanaryDesign(
         dataset=dataset,
         log_threshold=float(thresholds[at]),
-        predicted_epsilon=max(float(np.max(epsilons)), 0.0),
-        predicted_delta=max(float(np.max(deltas)), 0.0),
+        predicted_epsilon=max(0.0, float(np.max(epsilons))),
+        predicted_delta=max(0.0, float(np.max(deltas))),
     )
     return (
         float(refutes),

@@ -36,7 +36,7 @@ from dpaudit.pipeline import (
 )
 
 CENTRES = 3000
-BLOCK = 4096
+BLOCK = 16384
 GOAL_RATIO = 3.0
 GOAL_BYTES = 1e9
 PARAMETERS = ReleaseParameters(sampling_rate=0.3, threshold=30, noise_std=2.136)

@@ -39,7 +39,7 @@ class CanaryScores:
 
     def epsilon(self, delta: float, *, tail: float, factor: float = 1.0) -> dict[str, Any]:
         """Bound epsilon at ``delta``; holds with an error of twice ``tail``."""
-        given = min(delta / factor * (1 + 1e-15), 1.0)
+        given = delta_given(delta, factor)
         rates = self.bound(ThresholdChoice.maximise_epsilon(delta=given), tail=tail)
         found = rates.epsilon(delta=given)
         return {
@@ -81,9 +81,12 @@ class CanaryScores:
         list of dict
             ``direction``, ``epsilon``, ``measured``, ``bound``; empty if nothing is violated.
         """
-        found = []
+        found: list[dict[str, Any]] = []
+        if factor == 0:  # an event that never happens adds nothing to the total
+            return found
         for way in DIRECTIONS:
-            bounds = np.minimum(reference(way, epsilons) / factor * (1 + 1e-9), 1.0)
+            with np.errstate(over="ignore"):
+                bounds = np.minimum(reference(way, epsilons) / factor * (1 + 1e-9), 1.0)
             objective = ThresholdChoice.maximise_excess(
                 epsilons=epsilons.tolist(), delta_references=bounds.tolist()
             )
@@ -103,6 +106,14 @@ class CanaryScores:
                     }
                 )
         return found
+
+
+def delta_given(delta: float, factor: float) -> float:
+    """Return the delta given an event of probability ``factor`` that makes ``delta`` in total.
+
+    Rounded up, and 1 where the event is too rare to reach ``delta`` at all.
+    """
+    return min(delta / factor * (1 + 1e-15), 1.0) if factor > 0 else 1.0
 
 
 def curve_points(epsilons: list[float], *, least: float, measured: float) -> Floats:

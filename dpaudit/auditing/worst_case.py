@@ -10,7 +10,7 @@ from accountants.joint_release import Direction
 from accountants.ranges import Floats
 from attacks.canary_design import CanaryDesign, design_canary, likelihood_of
 from dpaudit.auditing.error_budget import ErrorBudget
-from dpaudit.auditing.measurement import CanaryScores, curve_points
+from dpaudit.auditing.measurement import CanaryScores, curve_points, delta_given
 from dpaudit.auditing.progress import Progress
 from dpaudit.estimators import RateBounds, SplitScores, ThresholdChoice, predicted_rates
 from dpaudit.pipeline.release import ReleaseParameters
@@ -50,7 +50,7 @@ class WorstCase:
 
     def total_epsilon(self, delta: float) -> float:
         """Lower bound on the total epsilon at ``delta``, by the rates behind the verdict."""
-        return self.verdict.epsilon(delta=min(delta / self.chance * (1 + 1e-15), 1.0)).epsilon
+        return self.verdict.epsilon(delta=delta_given(delta, self.chance)).epsilon
 
     def total_delta(self, epsilon: float) -> float:
         """Lower bound on the total delta at ``epsilon``, by the rates behind the verdict."""

@@ -10,8 +10,8 @@ from dpaudit.errors import DataError
 
 Matrix = NDArray[Any]
 
-BATCH_ROWS = 4096
-"""Rows read at a time by default: large enough that threads wait little, small in memory."""
+BATCH_ROWS = 16384
+"""Rows read at a time by default: threads then rarely wait for each other; 50 MB of 768 floats."""
 
 
 def checked_matrix(vectors: Matrix, *, dimension: int | None = None) -> Matrix:

@@ -100,7 +100,7 @@ def bucket_trials(
     seed : numpy.random.SeedSequence
         Seed of all trials: they are an experiment.
     noise : {"float", "exact"}
-        Floating-point noise, or the rounded Gaussian of a real release (about 5 times slower).
+        Floating-point noise, or the rounded Gaussian of a real release (about twice the time).
     release : ReleaseFunction
         The implementation to try; by default the one that makes real releases.
 

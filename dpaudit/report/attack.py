@@ -28,7 +28,7 @@ def achieved(result: Result) -> tuple[Section, ...]:
 
 
 def conditional_estimates(
-    part: Result, *, bounding: int, reference: str, key: str, short: bool = False
+    part: Result, *, caption: str, reference: str, key: str, short: bool = False
 ) -> Table:
     """Return measured ε by δ beside what theory allows for the same event.
 
@@ -36,8 +36,8 @@ def conditional_estimates(
     ----------
     part : mapping
         Holds ``estimates``.
-    bounding : int
-        Trials a side that the bounds rest on.
+    caption : str
+        What the table is about.
     reference, key : str
         Heading and key of the theoretical value.
     short : bool
@@ -68,7 +68,7 @@ def conditional_estimates(
     )
     if short:
         rows, columns = [row[:3] for row in rows], columns[:3]
-    return Table(f"Lower bounds from {number(bounding)} trials a side", columns, tuple(rows), (3,))
+    return Table(caption, columns, tuple(rows), (3,))
 
 
 def _overview(result: Result) -> Section:
@@ -132,7 +132,7 @@ def _worst_case(result: Result) -> Section:
             )
         ),
         Table(
-            "Total: projection and release together (enters the verdict)",
+            "In total; the verdict is at the claimed δ",
             ("δ", "measured ε ≥"),
             tuple(
                 (number(item["delta"]), lower(item["epsilon"]))
@@ -142,7 +142,7 @@ def _worst_case(result: Result) -> Section:
         ),
         conditional_estimates(
             worst["conditional"],
-            bounding=measured["bounding_trials_per_side"],
+            caption="Given that they share a bucket",
             reference="Theorem J ε",
             key="theorem_j_epsilon",
         ),
@@ -212,7 +212,7 @@ def _in_distribution(measured: Result) -> Section:
         Facts(tuple(bucket)),
         conditional_estimates(
             part,
-            bounding=part.get("bounding_trials_per_side", measured["bounding_trials_per_side"]),
+            caption="In this bucket, with this projection",
             reference="average of J ε",
             key="average_j_epsilon",
         ),
@@ -265,7 +265,11 @@ def _collision(rows: Sequence[Result]) -> Section:
 
 
 def _delta_figure(result: Result) -> Figure:
-    claim, curve = result["claim"], result["measured"]["worst_case"]["total"]["delta_curve"]
+    claim, measured = result["claim"], result["measured"]
+    curve = measured["worst_case"]["total"]["delta_curve"]
+    reached = [(float(claim["epsilon"]), float(measured["delta"]))]
+    if float(measured["epsilon"]) > 0:
+        reached.append((float(measured["epsilon"]), float(claim["delta"])))
     return Figure(
         name="delta-curve",
         caption="δ against ε: the tight upper bound, the measured lower bound, and the claim",
@@ -280,6 +284,7 @@ def _delta_figure(result: Result) -> Figure:
             bound="tight_upper",
             labels=("tight upper bound", "measured lower bound"),
             claim=(float(claim["epsilon"]), float(claim["delta"])),
+            reached=reached,
         ),
     )
 

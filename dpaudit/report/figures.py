@@ -25,6 +25,7 @@ def delta_curves(
     bound: str,
     labels: tuple[str, str],
     claim: tuple[float, float] | None = None,
+    reached: Sequence[tuple[float, float]] = (),
 ) -> str:
     """Draw delta against epsilon: an upper bound, a measured lower bound and a claim.
 
@@ -38,6 +39,8 @@ def delta_curves(
         What to call the upper and the lower bound.
     claim : (float, float), optional
         Claimed epsilon and delta.
+    reached : sequence of (float, float)
+        More points of the lower bound: epsilon and delta.
 
     Returns
     -------
@@ -47,7 +50,8 @@ def delta_curves(
     points = sorted(curve, key=lambda point: float(point["epsilon"]))
     epsilon = [float(point["epsilon"]) for point in points]
     high = [float(point[bound]) for point in points]
-    low = [float(point[measured]) for point in points]
+    lows = sorted([(float(p["epsilon"]), float(p[measured])) for p in points] + [*reached])
+    low = [delta for _, delta in lows]
     bottom = _bottom([*high, *low], claim[1] if claim else _USUAL_DELTA)
     with svg.canvas(_WIDTH, 3.7) as figure:
         axes = figure.add_axes((0.13, 0.14, 0.84, 0.64))
@@ -55,7 +59,7 @@ def delta_curves(
         axes.plot(epsilon, _positive(high), color=svg.BOUND, linewidth=1.8, label=labels[0])
         shown = any(value >= bottom for value in low)
         axes.plot(
-            epsilon,
+            [at for at, _ in lows],
             _positive(low),
             color=svg.MEASURED,
             linewidth=1.6,

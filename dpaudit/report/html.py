@@ -8,14 +8,21 @@ from dpaudit.report import page, svg
 from dpaudit.report.contents import page_of
 from dpaudit.report.page import visible
 
-# No line break inside "ε ≥ 5.9": the signs and their neighbours belong together.
-_BOUND = re.compile(r"(?<=\S) (?=[=≤≥] )|(?<=[=≤≥]) (?=\S)")
+# No line break inside "ε ≥ 5.9" or "1.0e-6".
+_TOGETHER = re.compile(r"\S+ [=≤≥] \S+|\d+(?:\.\d+)?e-\d+")
 
 
 def render(result: Mapping[str, Any]) -> str:
     """Return the page on a result of ``audit`` or ``verify``; equal results give equal pages."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
-    from markupsafe import Markup
+    from markupsafe import Markup, escape
+
+    def plain(text: str) -> Markup:
+        return escape(visible(text))
+
+    def running(text: str) -> Markup:
+        # Escaped before the spans go in, so that they are the only markup in it.
+        return Markup(_TOGETHER.sub(r'<span class="w">\g<0></span>', str(plain(text))))
 
     def drawn(figure: page.Figure) -> Markup:
         # Nothing in a drawing comes from outside; embedded() escapes the two texts.
@@ -36,12 +43,9 @@ def render(result: Mapping[str, Any]) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
         # Every expression of the template passes through here before it is escaped.
-        finalize=lambda value: _text(value) if type(value) is str else value,
+        finalize=lambda value: running(value) if type(value) is str else value,
     )
     environment.filters["drawn"] = drawn
+    environment.filters["plain"] = plain  # for attributes, where no span may stand
     environment.filters["kind"] = lambda block: type(block).__name__
     return environment.get_template("report.html.j2").render(page=page_of(result))
-
-
-def _text(value: str) -> str:
-    return _BOUND.sub("\N{NO-BREAK SPACE}", visible(value))

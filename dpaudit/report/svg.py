@@ -107,7 +107,8 @@ def embedded(drawing: str, *, name: str, title: str, description: str) -> str:
     text = _ID.sub(rf'id="{name}-\1"', drawing)
     text = _REFERENCE.sub(rf"\1{name}-\2", text)
     head, _, body = text.partition(">")
-    head = re.sub(r'\s(width|height|version|xmlns)="[^"]*"', "", head)
+    head = re.sub(r'\s(width|height|version|xmlns(:xlink)?)="[^"]*"', "", head)
+    body = body.replace("xlink:href=", "href=")
     return (
         f'{head} role="img" aria-labelledby="{name}-title {name}-description">'
         f'<title id="{name}-title">{escape(title)}</title>'

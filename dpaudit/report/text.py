@@ -96,11 +96,12 @@ def _table(console: "Console", table: Table) -> None:
     drawn = Drawn(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="dim")
     for at, column in enumerate(table.columns):
         numeric = at not in table.words
+        # A number is cut visibly, never folded or silently cropped; words are folded.
         drawn.add_column(
             Text(visible(column)),
             justify="right" if numeric else "left",
             no_wrap=numeric,
-            overflow="fold",
+            overflow="ellipsis" if numeric else "fold",
         )
     for row in table.rows:
         drawn.add_row(*(Text(visible(cell)) for cell in row))
@@ -147,7 +148,7 @@ def _measured(console: "Console", measured: Result) -> None:
         console,
         conditional_estimates(
             worst["conditional"],
-            bounding=measured["bounding_trials_per_side"],
+            caption="Worst-case canary, given its collision",
             reference="Theorem J ε",
             key="theorem_j_epsilon",
             short=True,
@@ -155,10 +156,10 @@ def _measured(console: "Console", measured: Result) -> None:
     )
     _line(
         console,
-        f"That is the worst-case canary given its collision: {number(worst['neighbours'])} "
-        f"records at distance {number(worst['distance'])}, {number(worst['clusters'])} such "
-        f"clusters. The collision has probability {lower(worst['collision_probability'])}; the "
-        f"measured line above has it in, at {percent(measured['confidence'])} confidence.",
+        f"{number(worst['clusters'])} clusters of {number(worst['neighbours'])} records at "
+        f"distance {number(worst['distance'])}. The collision has probability "
+        f'{lower(worst["collision_probability"])}; the line "measured" above has it in, at '
+        f"{percent(measured['confidence'])} confidence.",
     )
     if worst.get("note"):
         _line(console, str(worst["note"]))

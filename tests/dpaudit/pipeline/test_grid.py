@@ -16,6 +16,7 @@ from scipy.stats import binomtest, kstest
 from accountants import GridCollision
 from accountants.errors import ParameterError
 from dpaudit.errors import DataError, ModelError
+from dpaudit.pipeline import cells as cells_module
 from dpaudit.pipeline import grid as module
 from dpaudit.pipeline.grid import ShiftedGrid
 
@@ -172,6 +173,17 @@ def test_a_cell_does_not_depend_on_other_rows_or_on_batches() -> None:
     np.testing.assert_array_equal(single, whole[:50])
 
 
+@pytest.mark.parametrize("d", [96, 1100])
+def test_single_precision_never_decides_wrongly(d: int) -> None:
+    """Cells are so small that rounding in single precision alone would move many records."""
+    grid, vectors = draw(d=d, k=12, edge=1e-4), unit_vectors(5000, d)
+    cells = grid.cells(vectors, device="cpu")
+    np.testing.assert_array_equal(cells, grid.cells(vectors.astype(np.float64), device="cpu"))
+    single = vectors @ grid.projection.T.astype(np.float32)
+    rounded = np.floor((single - grid.offset) / grid.edge)
+    assert 10 < (rounded != cells).sum() < 10_000
+
+
 def test_storage_does_not_matter(tmp_path: Path) -> None:
     grid = draw()
     vectors = unit_vectors(300, 24)
@@ -189,7 +201,7 @@ def test_the_torch_product_is_within_the_same_bound() -> None:
     grid = draw()
     for dtype in (np.float16, np.float32, ">f4", np.float64):
         vectors = unit_vectors(50, 24).astype(dtype)
-        product = module._torch_product(
+        product = cells_module.torch_product(
             vectors, np.ascontiguousarray(grid.projection.T), device="cpu"
         )
         np.testing.assert_allclose(product, grid.project(vectors, device="cpu"), atol=1e-14)
@@ -199,9 +211,9 @@ def test_cells_through_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
     grid, vectors = draw(), unit_vectors(300, 24)
     whole = grid.cells(vectors, device="cpu")
-    product = module._torch_product
+    product = cells_module.torch_product
     monkeypatch.setattr(module, "resolve_device", lambda device: "cuda")
-    monkeypatch.setattr(module, "_torch_product", lambda x, z, device: product(x, z, "cpu"))
+    monkeypatch.setattr(cells_module, "torch_product", lambda x, z, device: product(x, z, "cpu"))
     np.testing.assert_array_equal(grid.cells(vectors, device="cuda"), whole)
 
 

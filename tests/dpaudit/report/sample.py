@@ -358,7 +358,7 @@ def violated() -> dict[str, Any]:
     result["findings"] = [
         {
             "code": "implementation-violates-analysis",
-            "message": "The measured epsilon 5.932 at delta = 1e-06 exceeds the proved bound 0.641.",
+            "message": "The measured epsilon 5.932 exceeds the proved bound 0.641.",
             "error_probability": 1e-6,
         }
     ]

@@ -1,0 +1,1 @@
+"""Benchmarks, each run by ``python -m benchmarks.NAME``."""
