@@ -107,7 +107,11 @@ class UFreeBound:
         """
         if start.distance > 0:
             found = self._balanced(start.balance)
-            if found and self.far(np.array([start.peak]))[0] > found.log_delta:
+            if (
+                found
+                and start.peak <= found.distance
+                and self.far(np.array([start.peak]))[0] > found.log_delta
+            ):
                 return replace(found, peak=start.peak)
             whole = self._all_far()
         else:
@@ -117,6 +121,8 @@ class UFreeBound:
             found = self._balanced(start.balance)
         if found is None:
             return None
+        if whole.peak > found.distance:  # far falls at the balance, but rises again beyond it
+            found = replace(found, log_far=max(found.log_far, whole.log_far))
         best = min(found, whole, key=lambda split: split.log_delta)
         return replace(best, balance=found.distance, peak=whole.peak)
 

@@ -136,7 +136,8 @@ class CoincidingLikelihood:
         log_a = s + np.log1p((1 - p) / p * -np.expm1(-s))
         need = log_a[:, None] - log_count_ratio(counts, others=n_others, sampling_rate=p)[None, :]
         if self.shift > 0:
-            edge = need / self.shift + self.shift / 2
+            with np.errstate(over="ignore"):  # infinite where the sum says next to nothing
+                edge = need / self.shift + self.shift / 2
             false, true = ndtr(-edge), ndtr(self.shift - edge)
         else:
             false = true = (need <= 0).astype(float)

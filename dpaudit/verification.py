@@ -55,6 +55,7 @@ def verify(deployment: Deployment) -> dict[str, Any]:
         "command": "verify",
         "deployment": deployment.deployment.model_dump(),
         "claim": claim.model_dump(),
+        "fre_e2t": deployment.fre_e2t.model_dump(),
         "paper": paper,
         "tight": tight,
         "verdict": verdict,

@@ -126,15 +126,19 @@ def choose_text(
         The canary joins as one record more. None if no bucket can be released.
     """
     copies = np.bincount(rows, minlength=len(vectors))
-    sizes = np.bincount(row_buckets, weights=copies, minlength=int(row_buckets.max()) + 1)
+    number = int(row_buckets.max()) + 1
+    sizes = np.bincount(row_buckets, weights=copies, minlength=number)
+    texts = np.bincount(row_buckets[copies > 0], minlength=number)
     least = max(1, parameters.threshold - 1)
-    usable = np.flatnonzero((sizes >= least) & (sizes <= max(_MOST_MEMBERS, least)))
-    candidates = np.flatnonzero(np.isin(row_buckets, usable) & (copies > 0))
-    # buckets near their threshold are the most telling: look at those first
-    nearness = np.abs(
-        sizes[row_buckets[candidates]] * parameters.sampling_rate - parameters.threshold
-    )
-    candidates = candidates[np.argsort(nearness, kind="stable")][:_MOST_CANDIDATES]
+    usable = (sizes >= least) & (sizes <= max(_MOST_MEMBERS, least))
+    candidates = np.flatnonzero(usable[row_buckets] & (copies > 0))
+    # a bucket of equal texts shows only its count: look at mixed ones first, and among them at
+    # those near their threshold, the most telling ones
+    nearness = np.abs(sizes[row_buckets] * parameters.sampling_rate - parameters.threshold)
+    order = np.lexsort([nearness[candidates], texts[row_buckets[candidates]] < 2])
+    candidates = candidates[order][:_MOST_CANDIDATES]
+    mixed = texts[row_buckets[candidates]] >= 2
+    candidates = candidates[mixed] if mixed.any() else candidates
     best: tuple[float, Neighbourhood] | None = None
     for row in candidates:
         members = np.flatnonzero((row_buckets == row_buckets[row]) & (copies > 0))
