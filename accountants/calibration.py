@@ -68,5 +68,6 @@ def tight_noise_std(parameters: FreE2TParameters, *, epsilon: float, delta: floa
         high=low + 0.5,
         limit=log(parameters.grid_edge) + _SPAN,
         tolerance=lambda _: _WIDTH,
+        least=log(parameters.grid_edge) - _SPAN,
     )
     return exp(found)

@@ -76,6 +76,7 @@ def falling_certified(
     high: float,
     limit: float,
     tolerance: Callable[[float], float],
+    least: float | None = None,
 ) -> float:
     """Return a point at which ``certified`` <= 0 was seen, close above its crossing.
 
@@ -86,17 +87,19 @@ def falling_certified(
     certified : callable
         The function that counts, in the same unit: a logarithm.
     low, high : float
-        Where to begin. ``low`` is the least point considered; ``high`` is moved up, the step
-        doubling, until the estimate is at most 0.
+        Where to begin; ``high`` is moved up, the step doubling, until the estimate is at most 0.
     limit : float
         The largest point considered.
     tolerance : callable
         Width, as a function of the point, at which the search on ``estimate`` stops.
+    least : float, optional
+        The least point considered, ``low`` by default; below ``low`` where the estimate at
+        ``low`` may have been too high.
 
     Returns
     -------
     float
-        ``inf`` where no point up to ``limit`` is enough. Unless it is ``low``, the last value of
+        ``inf`` where no point up to ``limit`` is enough. Unless it is ``least``, the last value of
         ``certified`` lies between about -1e-3 and 0.
     """
     seen: dict[float, float] = {}
@@ -105,7 +108,8 @@ def falling_certified(
         seen[point] = estimate(point)
         return seen[point]
 
-    point = least = low
+    point = low
+    least = low if least is None else least
     value_low = remembered(low)
     if value_low > 0:
         step = high - low

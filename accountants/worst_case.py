@@ -142,7 +142,10 @@ class ExplicitDataset:
 
     def delta(self, epsilon: ArrayLike) -> Floats:
         """Lower bound of what any accountant can prove at each ``epsilon`` >= 0; same shape."""
-        exact = self.conditional.delta(epsilon) * (1 - _SLACK)
+        release = self.conditional
+        # "remove" holds a difference of two probabilities below the threshold, rounded up
+        remove = release.delta_remove(epsilon) - 2e-12 / (1 - self.parameters.sampling_rate)
+        exact = np.maximum(release.delta_add(epsilon), remove) * (1 - _SLACK)
         return np.maximum(self.collision_probability * exact, 0.0)
 
 
