@@ -15,6 +15,7 @@ from dpaudit.auditing.collision import (
     pair_distances,
 )
 from dpaudit.auditing.corpus_run import CorpusRun, run_corpus
+from dpaudit.auditing.diagnostics import Diagnostic, measure_diagnostics
 from dpaudit.auditing.error_budget import (
     VIOLATION_ERROR,
     ErrorBudget,
@@ -157,7 +158,7 @@ class _Seeds:
 
     def __init__(self, seed: int | None) -> None:
         root = np.random.SeedSequence(seed)
-        self.worst_case, self.in_distribution, self.collision = root.spawn(3)
+        self.worst_case, self.in_distribution, self.collision, self.diagnostics = root.spawn(4)
 
 
 def _attack(
@@ -207,7 +208,14 @@ def _attack(
         seed=seeds.collision,
         progress=progress,
     )
-    findings = _findings(worst, real, collisions, tight)
+    diagnostics = measure_diagnostics(
+        parameters,
+        trials=settings.trials,
+        seed=seeds.diagnostics,
+        release=release,
+        progress=progress,
+    )
+    findings = _findings(worst, real, collisions, diagnostics, tight)
     total = worst.total_epsilon(claim.delta)
     described = worst_case.describe(worst, budget, tight, epsilon=claim.epsilon)
     needed, note = _outlook(worst, parameters, budget, deployment, measured=total)
@@ -230,6 +238,7 @@ def _attack(
         if real is None
         else in_distribution.describe(real, budget, text=texts[real.place.row]),
         "collision": [test.to_dict() for test in collisions],
+        "diagnostics": [diagnostic.to_dict() for diagnostic in diagnostics],
     }, findings
 
 
@@ -237,15 +246,16 @@ def _findings(
     worst: WorstCase,
     real: InDistribution | None,
     collisions: list[CollisionTest],
+    diagnostics: list[Diagnostic],
     tight: TightTotal,
 ) -> list[dict[str, Any]]:
     """Test everything measured against its analysis, at 1e-6 in all."""
-    share = violation_share(collision_tests=len(collisions))
-    epsilons = worst.test_epsilons()
+    share = violation_share(canaries=3 + len(diagnostics), collision_tests=len(collisions))
+    epsilons = worst.given.test_epsilons()
     totals = tight.delta(epsilons)
     found = [
         *violation_findings(
-            worst.scores.violations(worst.reference, epsilons, tail=share),
+            worst.given.violations(tail=share),
             "the worst-case canary, given the collision",
             "Theorem J",
         ),
@@ -258,6 +268,12 @@ def _findings(
         ),
         *collision_findings(collisions, share),
     ]
+    for diagnostic in diagnostics:
+        found += violation_findings(
+            diagnostic.given.violations(tail=share),
+            f"a diagnostic canary ({diagnostic.place})",
+            "Theorem J",
+        )
     if real is not None:
         found += violation_findings(
             real.scores.violations(real.reference, real.test_epsilons(), tail=share),

@@ -20,6 +20,39 @@ _MOST_TRIALS = 10**9
 _LEVELS = (0.5, 0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 1e-4)
 
 
+@dataclass(frozen=True, eq=False)
+class Given:
+    """Trials of a canary with coinciding neighbours, given that they share its cell.
+
+    Attributes
+    ----------
+    dataset : ExplicitDataset
+        Distance, neighbours and clusters.
+    scores : CanaryScores
+        Log-likelihood ratios of the trials.
+    """
+
+    dataset: ExplicitDataset
+    scores: CanaryScores
+
+    def reference(self, direction: Direction, epsilons: Floats) -> Floats:
+        """Theorem J, which is attained here."""
+        joint = self.dataset.conditional
+        return joint.delta_add(epsilons) if direction == "add" else joint.delta_remove(epsilons)
+
+    def test_epsilons(self) -> Floats:
+        """Epsilons at which the measured curve is compared with Theorem J: over its range."""
+        joint = self.dataset.conditional
+        found = joint.epsilon([level for level in _LEVELS if level < float(joint.delta(0.0))])
+        finite = found[np.isfinite(found)]
+        top = float(finite.max(initial=1.0))
+        return np.unique(np.concatenate([[0.0], finite, top * np.array([1.25, 1.5, 2.0])]))
+
+    def violations(self, *, tail: float) -> list[dict[str, Any]]:
+        """Test the trials against Theorem J in both directions."""
+        return self.scores.violations(self.reference, self.test_epsilons(), tail=tail)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class WorstCase:
     """The canary, its trials and the rate bounds that decide.
@@ -56,18 +89,10 @@ class WorstCase:
         """Lower bound on the total delta at ``epsilon``, by the rates behind the verdict."""
         return self.verdict.delta(epsilon=epsilon).delta * self.chance * (1 - 1e-15)
 
-    def reference(self, direction: Direction, epsilons: Floats) -> Floats:
-        """Theorem J given the collision, where it is attained."""
-        joint = self.dataset.conditional
-        return joint.delta_add(epsilons) if direction == "add" else joint.delta_remove(epsilons)
-
-    def test_epsilons(self) -> Floats:
-        """Epsilons at which the measured curve is compared with Theorem J: over its range."""
-        joint = self.dataset.conditional
-        found = joint.epsilon([level for level in _LEVELS if level < float(joint.delta(0.0))])
-        finite = found[np.isfinite(found)]
-        top = float(finite.max(initial=1.0))
-        return np.unique(np.concatenate([[0.0], finite, top * np.array([1.25, 1.5, 2.0])]))
+    @property
+    def given(self) -> Given:
+        """The trials, given the collision."""
+        return Given(self.dataset, self.scores)
 
 
 def measure_worst_case(
@@ -142,6 +167,7 @@ def run_trials(
     seed: np.random.SeedSequence,
     release: ReleaseFunction,
     progress: Progress,
+    label: str = "worst case",
 ) -> CanaryScores:
     """Release the canary's bucket ``trials`` times without and with it, and score each release."""
     p = dataset.parameters
@@ -152,12 +178,12 @@ def run_trials(
     )
     adversary = likelihood_of(dataset)
     sides = []
-    for label, stream, rows in (
+    for side, stream, rows in (
         ("without the canary", outside, [0] * dataset.neighbours),
         ("with the canary", inside, [0] * dataset.neighbours + [1]),
     ):
         parts = []
-        with progress.stage(f"worst case, {label}", trials) as advance:
+        with progress.stage(f"{label}, {side}", trials) as advance:
             for block in bucket_trials(
                 vectors, rows, trials=trials, parameters=settings, seed=stream, release=release
             ):

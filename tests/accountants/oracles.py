@@ -31,6 +31,12 @@ EPS_16 = Published(16.0, 0.6, 60, 3, 0.43, 0.516)
 PUBLISHED = (EPS_4, EPS_8, EPS_16)
 
 
+# distances for plain_u_free: close together where the best split and the far peak lie
+DISTANCES = np.unique(
+    np.concatenate([np.linspace(0.02, 0.4, 20), np.linspace(0.4, 1.0, 240), np.geomspace(1, 9, 20)])
+)
+
+
 def parameters(case: Published, **changes: Any) -> dict[str, Any]:
     """Return the paper's Fre-E2T parameters for one configuration, without rounding."""
     values: dict[str, Any] = {
@@ -144,14 +150,14 @@ def coinciding_density(
 
 
 def normal_density(y: Floats) -> Floats:
-    """Standard normal density."""
+    """Return the standard normal density."""
     return np.asarray(np.exp(-y * y / 2) / np.sqrt(2 * np.pi))
 
 
 def divergence(
     first: tuple[float, Floats], second: tuple[float, Floats], epsilon: float, y: Floats
 ) -> float:
-    """Hockey-stick divergence of two releases given by "nothing" and density, on a uniform grid y."""
+    """Return the hockey-stick divergence of two releases, each "nothing" and a density on y."""
     rows = max(len(first[1]), len(second[1]))
     total = max(first[0] - np.exp(epsilon) * second[0], 0.0)
     for n in range(rows):
@@ -198,7 +204,7 @@ def plain_collision(*, edge: float, projection_dim: int, distances: Floats) -> F
 def plain_u_free(
     *, p: float, threshold: int, noise_std: float, epsilon: float, distances: Floats
 ) -> float:
-    """min over D0 of near + far on a grid of D, for the paper's grid and 1e6 records ("add")."""
+    """Min over D0 of near + far on a grid of D, for the paper's grid and 1e6 records ("add")."""
     most = int(4 * threshold / p)
     others = np.unique(
         np.concatenate([np.arange(threshold - 1, most), np.geomspace(most, 10**6 - 1, 40)])

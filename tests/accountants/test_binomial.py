@@ -54,8 +54,10 @@ def test_matches_arb() -> None:
     ctx.prec = 200
     k, trials, p = 299_800, 10**6, 0.3
     ball = (
-        arb(trials + 1).lgamma() - arb(k + 1).lgamma() - arb(trials - k + 1).lgamma()
-    ) + arb(k) * arb(p).log() + arb(trials - k) * (1 - arb(p)).log()
+        (arb(trials + 1).lgamma() - arb(k + 1).lgamma() - arb(trials - k + 1).lgamma())
+        + arb(k) * arb(p).log()
+        + arb(trials - k) * (1 - arb(p)).log()
+    )
     value, error = log_pmf(k, trials, p)
     assert bool(abs(ball - float(value)) < float(error))
 

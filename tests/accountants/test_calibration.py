@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from accountants import FreE2TParameters, ParameterError, TightTotal, tight_noise_std
 from tests.accountants import oracles
 from tests.accountants.oracles import EPS_4, EPS_8, EPS_16, Published, parameters
-from tests.accountants.test_tight_total import GRID
 
 
 def release(case: Published, **changes: Any) -> FreE2TParameters:
@@ -31,7 +30,7 @@ def test_reference_values(case: Published, coarse: float, converged: float) -> N
             threshold=case.threshold,
             noise_std=noise * share,
             epsilon=case.claim,
-            distances=GRID,
+            distances=oracles.DISTANCES,
         )
         for share in (1.0, 0.995)
     ]
@@ -81,9 +80,7 @@ def test_where_it_starts_does_not_matter() -> None:
 
 def test_no_noise_is_enough() -> None:
     # the count alone: a threshold of 1 shows a lone record with probability p
-    assert tight_noise_std(
-        release(EPS_4, threshold=1), epsilon=4.0, delta=1e-6
-    ) == np.inf
+    assert tight_noise_std(release(EPS_4, threshold=1), epsilon=4.0, delta=1e-6) == np.inf
 
 
 @pytest.mark.parametrize(

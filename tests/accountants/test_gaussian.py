@@ -119,9 +119,9 @@ def test_exp_up_rounds_up(log_value: float) -> None:
 
 
 def test_reference_calibration() -> None:
-    assert AnalyticGaussian.calibrate(
-        epsilon=50, delta=1e-6
-    ).noise_multiplier == pytest.approx(0.156593, abs=5e-7)
+    assert AnalyticGaussian.calibrate(epsilon=50, delta=1e-6).noise_multiplier == pytest.approx(
+        0.156593, abs=5e-7
+    )
 
 
 @settings(max_examples=200)
@@ -187,7 +187,7 @@ def test_ends() -> None:
     assert mechanism.delta(np.inf) == 0
     assert mechanism.epsilon(0) == np.inf
     assert mechanism.epsilon(1) == 0
-    assert mechanism.delta([[0, 1], [2, np.inf]]).shape == (2, 2)
+    assert mechanism.delta([[0.0, 1.0], [2.0, np.inf]]).shape == (2, 2)
     tiny = mechanism.epsilon(1e-300)
     assert np.isfinite(tiny)
     assert mechanism.delta(tiny) <= 1e-300 * (1 + 1e-12)

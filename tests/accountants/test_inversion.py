@@ -1,6 +1,7 @@
 """The searches return points at which the bound was seen to hold."""
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
@@ -69,6 +70,10 @@ def test_smallest_epsilon_ends() -> None:
         smallest_epsilon(lambda e: -e, 1.5)
 
 
+def _above(log_needed: float, scale: float) -> float:
+    return log_needed - float(np.log(scale))
+
+
 @given(st.floats(-25, 25), st.sampled_from([0.3, 1.0, 2.0, 40.0]))
 def test_smallest_scale(log_scale: float, power: float) -> None:
     scale = float(np.exp(log_scale))
@@ -80,7 +85,8 @@ def test_smallest_scale(log_scale: float, power: float) -> None:
 def test_smallest_scale_ends() -> None:
     assert smallest_scale(lambda s: 1.0, 0.0) == np.inf
     for needed in (1e-14, 1e-15, 1e-16, 1e-300):
-        found = smallest_scale(lambda s, needed=needed: np.log(needed / s), 0.0)
+        log_needed = float(np.log(needed))
+        found = smallest_scale(partial(_above, log_needed), 0.0)
         assert needed <= found <= max(1e-4, 10 * needed)
 
 

@@ -212,9 +212,7 @@ def test_no_noise_and_all_noise() -> None:
 
 
 @settings(max_examples=200)
-@given(
-    st.floats(0.02, 0.9), st.integers(1, 60), shifts, st.floats(1, 8), st.floats(0, 12)
-)
+@given(st.floats(0.02, 0.9), st.integers(1, 60), shifts, st.floats(1, 8), st.floats(0, 12))
 def test_below_linear_composition(
     p: float, threshold: int, mu: float, v: float, epsilon_sum: float
 ) -> None:

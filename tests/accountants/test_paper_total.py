@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from accountants import AnalyticGaussian, FreE2TParameters, ParameterError, PaperTotal
+from accountants import AnalyticGaussian, FreE2TParameters, PaperTotal, ParameterError
 from tests.accountants.oracles import EPS_4, EPS_8, EPS_16, PUBLISHED, Published, parameters
 
 

@@ -99,15 +99,15 @@ def test_the_limit_of_the_closed_form_is_positive() -> None:
 
 def divergence(p: Fraction, threshold: int, others: int, epsilon: float) -> tuple[float, float]:
     """Return both directions of the hockey-stick of the two thresholded counts, in fractions."""
-    growth = Fraction(float(np.exp(epsilon)))
+    growth, zero = Fraction(float(np.exp(epsilon))), Fraction(0)
 
     def thresholded(records: int) -> list[Fraction]:
         masses = [comb(records, n) * p**n * (1 - p) ** (records - n) for n in range(others + 2)]
         return [sum(masses[:threshold], Fraction(0)), *masses[threshold:]]
 
     absent, present = thresholded(others), thresholded(others + 1)
-    add = sum((max(a - growth * b, 0) for a, b in zip(present, absent, strict=True)), Fraction(0))
-    gone = sum((max(b - growth * a, 0) for a, b in zip(present, absent, strict=True)), Fraction(0))
+    add = sum((max(a - growth * b, zero) for a, b in zip(present, absent, strict=True)), zero)
+    gone = sum((max(b - growth * a, zero) for a, b in zip(present, absent, strict=True)), zero)
     return float(add), float(gone)
 
 

@@ -19,7 +19,7 @@ shifts = st.floats(-5, 2.5).map(lambda x: float(np.exp(x)))
 def terms_at(
     sizes: Counts, *, p: float, threshold: int, mu: float, epsilon: float, direction: str
 ) -> Floats:
-    """ln J at each N, by the summation that test_joint_release compares with mpmath.
+    """Logarithm of J at each N, by the summation that test_joint_release compares with mpmath.
 
     Close above about -150; what is left unsummed is bounded by e^-200.
     """
@@ -84,9 +84,7 @@ def test_rigorous_at_any_size(
     sizes = np.unique(
         np.concatenate([center * np.exp(np.linspace(-1, 3, 25)), large]).astype(np.int64)
     )
-    values = terms_at(
-        sizes, p=p, threshold=threshold, mu=mu, epsilon=epsilon, direction=direction
-    )
+    values = terms_at(sizes, p=p, threshold=threshold, mu=mu, epsilon=epsilon, direction=direction)
     assert found >= values.max() - 1e-12 or values.max() < -150
     every = np.arange(max(threshold - 1, 0), min(int(5 * center) + 20, 600))
     dense = terms_at(every, p=p, threshold=threshold, mu=mu, epsilon=epsilon, direction=direction)
@@ -108,9 +106,7 @@ def test_hard_cases_stay_small_and_bounds(
     ours = JointRelease(sampling_rate=p, threshold=threshold, shift=mu)
     found = float(getattr(ours, f"log_delta_{direction}")(epsilon))
     sizes = (threshold / p * np.exp(np.linspace(-1, 2, 13))).astype(np.int64)
-    values = terms_at(
-        sizes, p=p, threshold=threshold, mu=mu, epsilon=epsilon, direction=direction
-    )
+    values = terms_at(sizes, p=p, threshold=threshold, mu=mu, epsilon=epsilon, direction=direction)
     assert found >= values.max() or values.max() < -150
 
 
@@ -137,13 +133,9 @@ def test_one_more_record_is_post_processing(
         direction=direction,  # type: ignore[arg-type]
     )
     floor = np.full(1, -700.0)
-    _, widened = terms.evaluate(
-        np.zeros(1, np.int64), np.array([size]), np.array([width]), floor
-    )
+    _, widened = terms.evaluate(np.zeros(1, np.int64), np.array([size]), np.array([width]), floor)
     later = np.arange(size, size + width + 1)
-    values = terms_at(
-        later, p=p, threshold=threshold, mu=mu, epsilon=epsilon, direction=direction
-    )
+    values = terms_at(later, p=p, threshold=threshold, mu=mu, epsilon=epsilon, direction=direction)
     assert float(values.max()) <= float(widened[0]) + 1e-9 or values.max() < -30
     if width >= threshold - 1:
         far = terms_at(

@@ -19,10 +19,7 @@ from accountants.tight_total import ASSUMPTIONS
 from tests.accountants import oracles
 from tests.accountants.oracles import EPS_4, EPS_8, EPS_16, PUBLISHED, Published, parameters
 
-GRID = np.unique(
-    np.concatenate([np.linspace(0.02, 0.4, 20), np.linspace(0.4, 1.0, 240), np.geomspace(1, 9, 20)])
-)
-CLOSE = 2e-3  # relative, of delta: the far part is certified to 5e-4 and the split found near its best
+CLOSE = 2e-3  # relative, of delta: the far part is certified to 5e-4, the split is nearly the best
 
 
 def tight(case: Published, **changes: Any) -> TightTotal:
@@ -53,7 +50,7 @@ def test_reference_values(
             threshold=case.threshold,
             noise_std=case.noise_std,
             epsilon=e,
-            distances=GRID,
+            distances=oracles.DISTANCES,
         )
         for e in (epsilon, epsilon - 2e-3)
     ]
@@ -88,7 +85,7 @@ noises = st.floats(-2.5, 1).map(lambda x: float(np.exp(x)))
 def test_below_the_paper_where_that_is_a_bound(
     p: float, threshold: int, noise: float, v: float, u: float, over: float, records: int
 ) -> None:
-    """v >= 1, epsilon >= epsilon_fre, and the union over records put in."""
+    """Namely for v >= 1 and epsilon >= epsilon_fre, with the union over records put in."""
     case = Published(1.0, p, threshold, v, 1.0, noise)
     changes = {"sensitivity_ratio": u, "records_max": records}
     paper = PaperTotal(parameters=FreE2TParameters(**parameters(case, **changes)))
@@ -120,9 +117,7 @@ def test_above_a_bucket_of_coinciding_records(
 ) -> None:
     """Records at distance 0 always share the bucket: the count alone is a lower bound."""
     case = Published(1.0, p, threshold, 2, 1.0, noise)
-    count = JointRelease(
-        sampling_rate=p, threshold=threshold, shift=0.0, others_max=10**6 - 1
-    )
+    count = JointRelease(sampling_rate=p, threshold=threshold, shift=0.0, others_max=10**6 - 1)
     assert tight(case).delta(epsilon) >= count.delta(epsilon) * (1 - 1e-6)
 
 

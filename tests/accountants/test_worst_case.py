@@ -131,9 +131,7 @@ def test_clusters_never_promise_more_than_their_sum(
 # --- what it shows ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("case", "shown"), [(EPS_4, 0.585), (EPS_8, 1.512), (EPS_16, 4.645)]
-)
+@pytest.mark.parametrize(("case", "shown"), [(EPS_4, 0.585), (EPS_8, 1.512), (EPS_16, 4.645)])
 def test_reference_values(case: Published, shown: float) -> None:
     """The lower bounds of the theory, to the digits printed there."""
     found = release(case)
