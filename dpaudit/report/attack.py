@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dpaudit.report import figures
+from dpaudit.report.implementation import implementation_tests
 from dpaudit.report.numbers import lower, number, percent, upper
 from dpaudit.report.page import Block, Facts, Figure, Paragraph, Quote, Section, Table
 
@@ -23,7 +24,7 @@ def achieved(result: Result) -> tuple[Section, ...]:
         _overview(result),
         _worst_case(result),
         _in_distribution(result["measured"]),
-        _collision(result["measured"].get("collision") or ()),
+        *implementation_tests(result["measured"]),
     )
 
 
@@ -231,37 +232,6 @@ def _in_distribution(measured: Result) -> Section:
     if part.get("note"):
         blocks.append(Paragraph(str(part["note"])))
     return Section(heading, tuple(blocks), part_of_above=True)
-
-
-def _collision(rows: Sequence[Result]) -> Section:
-    table = Table(
-        "How often two points share a coordinate's cell",
-        ("distance", "computed", "observed", "coordinates", "p-value", "where"),
-        tuple(
-            (
-                number(item["distance"]),
-                number(item["expected"]),
-                number(item["observed"]),
-                number(item["coordinates"]),
-                number(item["p_value"], digits=3),
-                str(item.get("place", "")),
-            )
-            for item in rows
-        ),
-        words=(5,),
-    )
-    return Section(
-        "Does the grid collide as computed?",
-        (
-            Paragraph(
-                "The exact collision probability holds for one law of projection and offset only. "
-                "So the implemented grid is run on pairs of points; a frequency off the computed "
-                "one would reveal a clamp, a clip or an origin that depends on data."
-            ),
-            table,
-        ),
-        part_of_above=True,
-    )
 
 
 def _delta_figure(result: Result) -> Figure:

@@ -289,6 +289,10 @@ def _audited(verdict: str, exit_code: int, curve: list[tuple[float, ...]]) -> di
             {"distance": 1.2, "place": "far outside the texts", "expected": 0.3145,
              "observed": 0.3139, "coordinates": 8000, "p_value": 0.44},
         ],
+        "diagnostics": [
+            {"distance": 4.27, "neighbours": 130, "trials_per_side": 20000,
+             "place": "near, heavy bucket"},
+        ],
     }  # fmt: skip
     result["findings"] = []
     return result
