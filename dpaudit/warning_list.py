@@ -1,9 +1,11 @@
 """Warnings: where a paper's statement is not a bound, or a quantity does not exist."""
 
 from dataclasses import dataclass, field
-from math import floor, isinf
+from math import isfinite, isinf
 
 from accountants import FreE2TParameters, PaperCalibration, PaperTerms
+
+_ROUNDING = 0.005  # a multiplier this little below the needed one, relative, was rounded down
 
 
 @dataclass
@@ -75,11 +77,11 @@ def paper_warnings(
         )
     if paper_epsilon > epsilon and not isinf(paper_epsilon):
         exact, given = calibrated.noise_multiplier_exact, terms.noise_multiplier
-        if floor(exact * 100 + 1e-9) / 100 <= given * (1 + 1e-9) < exact:
+        if isfinite(exact) and exact * (1 - _ROUNDING) <= given < exact:
             warnings.add(
                 "noise-rounded-down",
-                f"the noise multiplier {given:.4g} is the needed {exact:.6g} rounded down: by the "
-                f"paper's own sum epsilon is {paper_epsilon:.4f}, above the claim",
+                f"the noise multiplier {given:.4g} lies just below the needed {exact:.6g}, as if rounded "
+                f"down: by the paper's own sum epsilon is {paper_epsilon:.4f}, above the claim",
             )
         else:
             warnings.add(

@@ -137,16 +137,18 @@ def test_one_more_record_is_post_processing(
     later = np.arange(size, size + width + 1)
     values = terms_at(later, p=p, threshold=threshold, mu=mu, epsilon=epsilon, direction=direction)
     assert float(values.max()) <= float(widened[0]) + 1e-9 or values.max() < -30
-    if width >= threshold - 1:
-        far = terms_at(
-            np.array([size + width + 10**5]),
-            p=p,
-            threshold=threshold,
-            mu=mu,
-            epsilon=epsilon,
-            direction=direction,
-        )
-        assert float(far[0]) <= float(widened[0]) + 1e-9 or far[0] < -30
+    _, beyond = terms.evaluate(
+        np.zeros(1, np.int64), np.array([size]), np.array([2**52 - size]), floor
+    )
+    far = terms_at(
+        np.array([size, size + width, size + 10**5]),
+        p=p,
+        threshold=threshold,
+        mu=mu,
+        epsilon=epsilon,
+        direction=direction,
+    )
+    assert float(far.max()) <= float(beyond[0]) + 1e-9 or far.max() < -30
 
 
 def test_a_made_up_function() -> None:

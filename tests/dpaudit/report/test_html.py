@@ -163,6 +163,7 @@ def test_order_of_the_sections(samples: ModuleType) -> None:
         "Worst-case canary",
         "In-distribution canary (conditional; not part of the verdict)",
         "Does the grid collide as computed?",
+        "Does the release stage keep to Theorem J elsewhere?",
         "The buckets of one release",
         "How it was run",
         "The mechanism as configured",
