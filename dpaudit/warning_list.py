@@ -80,8 +80,9 @@ def paper_warnings(
         if isfinite(exact) and exact * (1 - _ROUNDING) <= given < exact:
             warnings.add(
                 "noise-rounded-down",
-                f"the noise multiplier {given:.4g} lies just below the needed {exact:.6g}, as if rounded "
-                f"down: by the paper's own sum epsilon is {paper_epsilon:.4f}, above the claim",
+                f"the noise multiplier {given:.4g} lies just below the needed {exact:.6g}, as if "
+                f"rounded down: by the paper's own sum epsilon is {paper_epsilon:.4f}, above the "
+                "claim",
             )
         else:
             warnings.add(
