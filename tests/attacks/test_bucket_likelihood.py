@@ -46,9 +46,7 @@ def test_equals_the_exact_ratio_where_members_coincide(copies: list[int], dimens
         shift=float(np.linalg.norm(canary - point)) / 0.6,
     )
     released, counts, sums = releases(rng, sum(copies), point)
-    expected = exact.scores(
-        released, counts, sums, canary=canary, neighbour=point, noise_std=0.6
-    )
+    expected = exact.scores(released, counts, sums, canary=canary, neighbour=point, noise_std=0.6)
     found = bucket(canary, members, copies).scores(released, counts, sums)
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 

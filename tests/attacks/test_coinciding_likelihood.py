@@ -26,9 +26,7 @@ def likelihood(p: float, threshold: int, others: int, shift: float) -> Coincidin
     )
 
 
-def density(
-    n: int, y: float, *, p: float, others: int, shift: float, present: bool
-) -> Any:
+def density(n: int, y: float, *, p: float, others: int, shift: float, present: bool) -> Any:
     """Joint density of (released count, offset) by its mixture, to 50 digits."""
 
     def mass(k: int) -> Any:
