@@ -69,7 +69,7 @@ class FreE2TParameters:
         ranges.positive_integer("projection_dim", self.projection_dim)
         ranges.positive("grid_edge", self.grid_edge)
         ranges.open_unit("sampling_rate", self.sampling_rate)
-        ranges.positive_integer("threshold", self.threshold)
+        ranges.release_threshold(self.threshold)
         ranges.positive("noise_std", self.noise_std)
         ranges.positive("radius", self.radius)
         for name in ("sensitivity_ratio", "budget_factor"):

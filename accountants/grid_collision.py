@@ -130,7 +130,7 @@ def far_share(*, sampling_rate: float, threshold: int) -> float:
         If a parameter lies outside its range.
     """
     ranges.open_unit("sampling_rate", sampling_rate)
-    ranges.positive_integer("threshold", threshold)
+    ranges.release_threshold(threshold)
     terms = JointTerms(
         sampling_rate=sampling_rate,
         threshold=threshold,

@@ -89,7 +89,7 @@ class JointRelease:
     def __post_init__(self) -> None:
         """Check the ranges."""
         ranges.open_unit("sampling_rate", self.sampling_rate)
-        ranges.positive_integer("threshold", self.threshold)
+        ranges.release_threshold(self.threshold)
         ranges.non_negative("shift", self.shift, finite=False)
         for name in ("others", "others_max"):
             value = getattr(self, name)
@@ -306,7 +306,7 @@ def average_delta(
     Source: the remark after Theorem J (the coupling partner is uniform among the others).
     """
     ranges.open_unit("sampling_rate", sampling_rate)
-    ranges.positive_integer("threshold", threshold)
+    ranges.release_threshold(threshold)
     ranges.positive("noise_std", noise_std)
     lengths, times = np.unique(np.asarray(distances, float).ravel(), return_counts=True)
     others = int(times.sum())

@@ -9,6 +9,8 @@ from accountants.errors import ParameterError
 
 Floats = NDArray[np.float64]
 
+THRESHOLD_LIMIT = 10**6
+
 
 def positive(name: str, value: float, *, finite: bool = True) -> float:
     """Return ``value`` as a float > 0.
@@ -65,6 +67,20 @@ def positive_integer(name: str, value: int) -> int:
     number = int(value) if np.isfinite(value) else 0
     if isinstance(value, bool) or number != value or number < 1:
         raise ParameterError(f"{name} = {value!r}: a whole number >= 1 is needed")
+    return number
+
+
+def release_threshold(value: int) -> int:
+    """Return ``value`` as a threshold on a sampled count, 1 to 1e6 (counts are summed one by one).
+
+    Raises
+    ------
+    ParameterError
+        If it lies outside that range.
+    """
+    number = positive_integer("threshold", value)
+    if number > THRESHOLD_LIMIT:
+        raise ParameterError(f"threshold = {value!r}: at most {THRESHOLD_LIMIT:.0e} is supported")
     return number
 
 

@@ -40,7 +40,8 @@ def delta_curves(
     claim : (float, float), optional
         Claimed epsilon and delta.
     reached : sequence of (float, float)
-        More points of the lower bound: epsilon and delta.
+        The two bounds behind the verdict, with marks of their own: they hold at a threshold chosen
+        for the claim, the curve's points at thresholds chosen for each.
 
     Returns
     -------
@@ -50,16 +51,18 @@ def delta_curves(
     points = sorted(curve, key=lambda point: float(point["epsilon"]))
     epsilon = [float(point["epsilon"]) for point in points]
     high = [float(point[bound]) for point in points]
-    lows = sorted([(float(p["epsilon"]), float(p[measured])) for p in points] + [*reached])
-    low = [delta for _, delta in lows]
-    bottom = _bottom([*high, *low], claim[1] if claim else _USUAL_DELTA)
+    low = [float(point[measured]) for point in points]
+    decided = [(at, delta) for at, delta in reached if delta > 0]
+    bottom = _bottom(
+        [*high, *low, *(delta for _, delta in decided)], claim[1] if claim else _USUAL_DELTA
+    )
     with svg.canvas(_WIDTH, 3.7) as figure:
         axes = figure.add_axes((0.13, 0.14, 0.84, 0.64))
         axes.set_yscale("log")
         axes.plot(epsilon, _positive(high), color=svg.BOUND, linewidth=1.8, label=labels[0])
         shown = any(value >= bottom for value in low)
         axes.plot(
-            [at for at, _ in lows],
+            epsilon,
             _positive(low),
             color=svg.MEASURED,
             linewidth=1.6,
@@ -68,6 +71,18 @@ def delta_curves(
             markersize=3.5,
             label=labels[1] if shown else f"{labels[1]}: 0 at this number of trials",
         )
+        if decided:
+            axes.plot(
+                [at for at, _ in decided],
+                [delta for _, delta in decided],
+                color=svg.MEASURED,
+                marker="^",
+                markersize=7,
+                linestyle="none",
+                label="behind the verdict",
+                zorder=4,
+                clip_on=False,
+            )
         seen = [e for e, value in zip(epsilon, high, strict=True) if value >= bottom]
         right = max([*seen[-1:], *([claim[0]] if claim else []), 0.1]) * 1.06
         if claim:
@@ -87,7 +102,7 @@ def delta_curves(
         axes.set_xlabel("ε")
         axes.set_ylabel("δ")
         _ticks(axes, bottom)
-        axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 1.03))
+        axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 1.03), ncols=1 + bool(decided))
         return svg.source(figure)
 
 

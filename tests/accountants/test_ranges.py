@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from accountants import DpauditError, ParameterError, ranges
+from accountants import DpauditError, JointRelease, ParameterError, ranges
 
 NAN, INF = float("nan"), float("inf")
 
@@ -39,6 +39,19 @@ def test_infinity_where_it_is_allowed() -> None:
 def test_no_integer_is_made_of_what_is_not_finite(value: float) -> None:
     with pytest.raises(ParameterError):
         ranges.positive_integer("x", value)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("value", [0, 1.5, 10**6 + 1, 10**16])
+def test_no_threshold(value: float) -> None:
+    """Beyond 2^52 the search over all sizes once found nothing, and said 0."""
+    with pytest.raises(ParameterError, match="threshold"):
+        ranges.release_threshold(value)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="threshold"):
+        JointRelease(sampling_rate=0.3, threshold=value, shift=1.0)  # type: ignore[arg-type]
+
+
+def test_the_largest_threshold() -> None:
+    assert ranges.release_threshold(10**6) == 10**6
 
 
 def test_arrays_keep_their_shape() -> None:
