@@ -116,7 +116,10 @@ class ExplicitDataset:
 
     @cached_property
     def collision_probability(self) -> float:
-        """Lower bound of the probability that exactly one cluster shares the record's cell."""
+        """Lower bound of the probability that exactly one of at most M clusters shares the cell.
+
+        Once pairs of clusters collide often, fewer than M are better, and are counted.
+        """
         grid = self.parameters.grid
         one = float(np.exp(grid.log_probability_down(self.distance))) * (1 - 1e-15)
         if self.clusters == 1:

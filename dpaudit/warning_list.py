@@ -51,7 +51,7 @@ def paper_warnings(
         warnings.add(
             "budget-factor-below-one",
             f"budget_factor = {factor:g}: Lemma 1 needs at least 1; below it the remove direction "
-            "and an empty release are not covered, and the paper's total is not a bound",
+            "and an empty release are not covered, so nothing proves the paper's total",
         )
     if terms.kappa * parameters.records_max > 1:
         warnings.add(
