@@ -211,17 +211,27 @@ class JointTerms:
         terms = self._log_terms(
             counts, np.repeat(others, lengths), np.repeat(self.shifts[problem], lengths), log_ratio
         )
-        skipped = np.where(first > lowered, floor, -np.inf)
+        skipped = np.where(first > lowered, floor + 0.7, -np.inf)  # twice: terms and "nothing"
         rest = log_upper_tail(last - (self.direction == "add") + 1, others, p)
         ends = [skipped, rest]
-        own, widened = list(ends), list(ends)
         if self.direction == "remove":
-            own.append(self._log_nothing(others, self.threshold, log_ratio))
-            widened.append(self._log_nothing(others, lowered, log_ratio))
+            ends.append(self._log_nothing(others, self.threshold, log_ratio))
         kept = np.where(counts >= self.threshold, terms, -np.inf)
+        below = np.flatnonzero((counts < self.threshold) & (np.repeat(slack, lengths) > 0))
+        if self.direction == "remove":
+            terms[below] = self._log_gain(
+                terms[below],
+                counts[below],
+                np.repeat(others, lengths)[below],
+                np.repeat(self.shifts[problem], lengths)[below],
+                log_ratio,
+            )
+        terms[below] += _log_reached(
+            self.threshold - counts[below], np.repeat(slack, lengths)[below], p
+        )
         return (
-            np.minimum(factor + _log_sum(kept, begin, own) + 1e-15, 0.0),
-            np.minimum(factor + _log_sum(terms, begin, widened) + 1e-15, 0.0),
+            np.minimum(factor + _log_sum(kept, begin, ends) + 1e-15, 0.0),
+            np.minimum(factor + _log_sum(terms, begin, ends) + 1e-15, 0.0),
         )
 
     def _factor(self) -> tuple[float, float]:
@@ -266,6 +276,23 @@ class JointTerms:
         excess = np.expm1(max(log_ratio, 0.0)) * np.where(np.isnan(below), 0.0, below)
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(np.maximum(np.exp(mass + slip) - excess, 0.0)))
+
+    def _log_gain(
+        self, terms: Floats, counts: Counts, others: Counts, shifts: Floats, log_ratio: float
+    ) -> Floats:
+        r"""Logarithm of what releasing the count n as well adds to the sum ("remove"), up.
+
+        "Nothing" loses :math:`b P(n-1) - P(n)` to it as long as it counts at the threshold n, and
+        :math:`H_\alpha(P \| Q) + \alpha - 1 = \alpha H_{1/\alpha}(Q \| P)`.
+        """
+        p = self.sampling_rate
+        error = 16 * _UNIT * (4 + abs(log_ratio) + abs(np.log(p)))
+        with np.errstate(all="ignore"):
+            log_r = np.log((others - counts + 1.0) / counts) + np.log(p) - np.log1p(-p)
+            b = np.where(counts > others, np.inf, log_ratio - log_r + error * (1 + np.abs(log_r)))
+        mass, slip = log_pmf(counts - 1, others, p)
+        gain = log_ratio + error + mass + slip + log_hockey_stick(-b, shifts)
+        return np.where(np.isfinite(self._log_nothing(others, counts, log_ratio)), gain, terms)
 
 
 def average_delta(
@@ -360,3 +387,12 @@ def _log_sum(terms: Floats, begin: Counts, ends: list[Floats]) -> Floats:
     # pairwise or not, a sum of n positive terms is within n units in the last place
     slack = 2 * _UNIT * (8 + lengths) + 4 * _UNIT * np.abs(top)
     return np.asarray(value + slack)
+
+
+def _log_reached(steps: Counts, trials: Counts, p: float) -> Floats:
+    """Logarithm of Pr[Bin(trials, p) >= steps], up; ``trials`` beyond 2^51 stand for any number."""
+    tail = betainc(np.minimum(steps, trials), np.maximum(trials - steps + 1, 1), p) * (1 + 1e-11)
+    sure = (trials > 2**51) | (steps <= trials * p)
+    with np.errstate(divide="ignore"):
+        reached = np.log(np.where(sure, 1.0, np.minimum(tail, 1.0)))
+    return np.where(steps > trials, -np.inf, reached)
