@@ -1,4 +1,4 @@
-"""Release stages with one fault each, and a plain correct one, to be audited."""
+"""Release stages with one fault each, a plain correct one, and a small release to audit."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,8 +6,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from accountants import FreE2TParameters
 from dpaudit.pipeline.release import Release, ReleaseParameters
 from dpaudit.pipeline.trials import ReleaseFunction
+
+EPS8 = FreE2TParameters(
+    records_max=10**6,
+    embedding_dim=4,
+    projection_dim=4,
+    grid_edge=0.5,
+    sampling_rate=0.5,
+    threshold=50,
+    noise_std=1.14,
+    radius=0.5,
+)
+"""Sampling, threshold and noise published for epsilon 8, in few dimensions."""
 
 Words = NDArray[np.uint64]
 

@@ -3,24 +3,12 @@
 import numpy as np
 import pytest
 
-from accountants import FreE2TParameters
 from dpaudit.auditing.diagnostics import MOST_TRIALS, measure_diagnostics
 from dpaudit.auditing.error_budget import violation_share
 from dpaudit.auditing.progress import Progress
 from dpaudit.pipeline.release import release_buckets
 from dpaudit.pipeline.trials import ReleaseFunction
-from tests.dpaudit.auditing.faulty import FAULTS, faulty_release
-
-EPS8 = FreE2TParameters(
-    records_max=10**6,
-    embedding_dim=4,
-    projection_dim=4,
-    grid_edge=0.5,
-    sampling_rate=0.5,
-    threshold=50,
-    noise_std=1.14,
-    radius=0.5,
-)
+from tests.dpaudit.auditing.faulty import EPS8, FAULTS, faulty_release
 
 
 def contradictions(release: ReleaseFunction, *, trials: int, seed: int) -> list[dict[str, object]]:

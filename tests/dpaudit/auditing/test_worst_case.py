@@ -10,17 +10,8 @@ from dpaudit.auditing.progress import Progress
 from dpaudit.auditing.worst_case import designed, measure_worst_case, run_trials, trials_needed
 from dpaudit.estimators import predicted_epsilon, two_sided_binomial_p_value
 from dpaudit.pipeline.release import release_buckets
+from tests.dpaudit.auditing.faulty import EPS8
 
-EPS8 = FreE2TParameters(
-    records_max=10**6,
-    embedding_dim=4,
-    projection_dim=4,
-    grid_edge=0.5,
-    sampling_rate=0.5,
-    threshold=50,
-    noise_std=1.14,
-    radius=0.5,
-)
 DATASET = ExplicitDataset(parameters=EPS8, distance=1.2, neighbours=130, clusters=1)
 
 
