@@ -6,7 +6,11 @@ double precision are exact in any order, and are then collected in 64-bit intege
 """
 
 import math
+import os
+import threading
+from collections import deque
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +23,7 @@ from dpaudit.pipeline.rows import Matrix, refuse_non_finite
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+_WORKERS = min(4, os.cpu_count() or 1)  # numpy lets go of the interpreter lock
 _CHUNK = 512  # vectors gathered at a time: they stay in the processor's cache
 _WINDOW = 1 << 16  # entries sorted by bucket at a time, so that files are read roughly in order
 _FEW_ROWS = 4096  # up to here a bucket-by-row table may be used,
@@ -147,14 +152,36 @@ def _partial_sums(
         yield np.arange(members.number), _table(members, len(vectors)) @ ready
         return
     add = _torch_add if device == "cuda" else _sparse_add
-    block, ready = np.empty((_CHUNK, width), vectors.dtype), np.empty((_CHUNK, width))
-    for entries in _sorted_chunks(members.buckets):
+    own = threading.local()  # buffers that a thread keeps
+
+    def part(entries: NDArray[np.intp]) -> tuple[Integers, Floats]:
+        if not hasattr(own, "block"):
+            own.block = np.empty((_CHUNK, width), vectors.dtype)
+            own.ready = np.empty((_CHUNK, width))
         rows, counts = members.rows[entries], members.counts[entries].astype(np.float64)
         size = len(entries)
-        np.take(vectors, rows, axis=0, out=block[:size], mode="clip")
-        prepare(block[:size], rows, float(counts.sum()), ready[:size])
+        block, ready = own.block[:size], own.ready[:size]
+        np.take(vectors, rows, axis=0, out=block, mode="clip")
+        prepare(block, rows, float(counts.sum()), ready)
         buckets, starts = np.unique(members.buckets[entries], return_index=True)
-        yield buckets, add(ready[:size], counts, np.append(starts, size))
+        return buckets, add(ready, counts, np.append(starts, size))
+
+    yield from _in_threads(part, _sorted_chunks(members.buckets))
+
+
+def _in_threads(
+    work: Callable[[NDArray[np.intp]], tuple[Integers, Floats]],
+    items: Iterator[NDArray[np.intp]],
+) -> Iterator[tuple[Integers, Floats]]:
+    """Yield the results in order; few are under way at a time, so memory stays bounded."""
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        under_way: deque[Future[tuple[Integers, Floats]]] = deque()
+        for item in items:
+            under_way.append(pool.submit(work, item))
+            if len(under_way) > 2 * _WORKERS:
+                yield under_way.popleft().result()
+        while under_way:
+            yield under_way.popleft().result()
 
 
 def _table(members: Members, rows: int) -> Floats:
