@@ -11,3 +11,7 @@ class DpauditError(Exception):
 
 class ParameterError(DpauditError, ValueError):
     """A parameter lies outside the range for which a bound is defined."""
+
+
+class MismatchError(ParameterError):
+    """Two guarantees that are about different neighbours or views were to be combined."""

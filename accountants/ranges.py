@@ -70,6 +70,36 @@ def positive_integer(name: str, value: int) -> int:
     return number
 
 
+def whole(name: str, value: int, *, low: int = 0, high: int | None = None) -> int:
+    """Return ``value`` as an int from ``low`` to ``high``.
+
+    Raises
+    ------
+    ParameterError
+        If it is not a whole number in that range.
+    """
+    number = int(value) if np.isfinite(value) else low - 1
+    beyond = number < low or (high is not None and number > high)
+    if isinstance(value, bool) or number != value or beyond:
+        allowed = f">= {low}" if high is None else f"from {low} to {high}"
+        raise ParameterError(f"{name} = {value!r}: a whole number {allowed} is needed")
+    return number
+
+
+def sampling_rate(value: float) -> float:
+    """Return ``value`` as a float in (0, 1]; 1 means that every record is sampled.
+
+    Raises
+    ------
+    ParameterError
+        If it lies outside (0, 1] or is NaN.
+    """
+    number = float(value)
+    if not 0 < number <= 1:
+        raise ParameterError(f"sampling_rate = {value!r}: a number in (0, 1] is needed")
+    return number
+
+
 def release_threshold(value: int) -> int:
     """Return ``value`` as a threshold on a sampled count, 1 to 1e6 (counts are summed one by one).
 
