@@ -6,7 +6,8 @@ from math import exp, log
 from accountants import ranges
 from accountants.fre_e2t import FreE2TParameters
 from accountants.inversion import falling_certified
-from accountants.joint_release import Direction, JointRelease
+from accountants.joint_release import JointRelease
+from accountants.joint_terms import Direction
 from accountants.tight_total import TightTotal
 from accountants.u_free import Split
 
@@ -52,22 +53,23 @@ def tight_noise_std(parameters: FreE2TParameters, *, epsilon: float, delta: floa
         return TightTotal(parameters=replace(parameters, noise_std=exp(log_noise)))
 
     def estimate(log_noise: float) -> float:
-        return total(log_noise).estimate(epsilon, starts) - goal
+        return total(log_noise).estimate(epsilon, starts, level=goal) - goal + 7e-4
 
-    center = log(parameters.noise_std)
-    low = center
+    least = log(parameters.grid_edge) - _SPAN
+    start = parameters.noise_std
+    low = log(start if 0 < start < float("inf") else parameters.grid_edge)
     step = 0.5
     while estimate(low) <= 0:
+        if low < least:
+            break
         low, step = low - step, 2 * step
-        if low < log(parameters.grid_edge) - _SPAN:
-            return exp(low)
     found = falling_certified(
         estimate,
-        lambda log_noise: total(log_noise).split(epsilon).log_delta - goal,
+        lambda log_noise: total(log_noise).split(epsilon, starts, level=goal).log_delta - goal,
         low=low,
         high=low + 0.5,
         limit=log(parameters.grid_edge) + _SPAN,
         tolerance=lambda _: _WIDTH,
-        least=log(parameters.grid_edge) - _SPAN,
+        least=min(low, least),
     )
     return exp(found)

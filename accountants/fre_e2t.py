@@ -6,6 +6,7 @@ from math import sqrt
 from accountants import ranges
 from accountants.errors import ParameterError
 from accountants.grid_collision import GridCollision
+from accountants.noise_growth import NoiseGrowth
 
 LATTICE_STEP = 2.0**-24
 """Step g to which a real release rounds embeddings; every distance grows by g sqrt(d)."""
@@ -26,11 +27,11 @@ class FreE2TParameters:
     grid_edge : float
         L > 0; the paper's default is 2 r / sqrt(k) for a neighbourhood radius r.
     sampling_rate : float
-        p, strictly between 0 and 1.
+        p in (0, 1]; at 1 a released count gives the record away.
     threshold : int
         :math:`\tau \ge 1` on the sampled count.
     noise_std : float
-        :math:`\sigma > 0`, on each coordinate of a bucket's embedding sum.
+        :math:`\sigma \ge 0`, on each coordinate of a bucket's embedding sum; ``inf`` is allowed.
     radius : float
         r > 0; with ``sensitivity_ratio`` it gives the paper's coupling distance u r.
     sensitivity_ratio : float, optional
@@ -39,6 +40,10 @@ class FreE2TParameters:
         v > 0; used by the paper's analysis only.
     lattice_step : float
         g >= 0: embeddings are rounded to multiples of it before they are summed; 0 for none.
+    rounding_distance : float, optional
+        What rounding can add to a distance; :math:`g \sqrt d` (nearest point) unless given.
+    noise_growth : NoiseGrowth, optional
+        For noise that grows with the count; ``noise_std`` is then that at the threshold.
 
     Raises
     ------
@@ -57,6 +62,8 @@ class FreE2TParameters:
     sensitivity_ratio: float | None = None
     budget_factor: float | None = None
     lattice_step: float = LATTICE_STEP
+    rounding_distance: float | None = None
+    noise_growth: NoiseGrowth | None = None
 
     def __post_init__(self) -> None:
         """Check the ranges."""
@@ -68,15 +75,17 @@ class FreE2TParameters:
         ranges.positive_integer("embedding_dim", self.embedding_dim)
         ranges.positive_integer("projection_dim", self.projection_dim)
         ranges.positive("grid_edge", self.grid_edge)
-        ranges.open_unit("sampling_rate", self.sampling_rate)
+        ranges.sampling_rate(self.sampling_rate)
         ranges.release_threshold(self.threshold)
-        ranges.positive("noise_std", self.noise_std)
+        ranges.non_negative("noise_std", self.noise_std, finite=False)
         ranges.positive("radius", self.radius)
         for name in ("sensitivity_ratio", "budget_factor"):
             value = getattr(self, name)
             if value is not None:
                 ranges.positive(name, value)
         ranges.non_negative("lattice_step", self.lattice_step)
+        if self.rounding_distance is not None:
+            ranges.non_negative("rounding_distance", self.rounding_distance)
 
     @property
     def grid(self) -> GridCollision:
@@ -85,5 +94,7 @@ class FreE2TParameters:
 
     @property
     def rounding(self) -> float:
-        """How much rounding to the lattice can add to a distance."""
-        return self.lattice_step * sqrt(self.embedding_dim)
+        """How much rounding can add to a distance."""
+        if self.rounding_distance is not None:
+            return self.rounding_distance
+        return self.lattice_step * sqrt(self.embedding_dim) * (1 + 4 * 2.0**-53)

@@ -20,7 +20,7 @@ from scipy.special import erf
 
 from accountants import ranges
 from accountants.errors import ParameterError
-from accountants.joint_release import JointTerms
+from accountants.joint_terms import JointTerms
 from accountants.ranges import Floats
 from accountants.supremum import log_suprema
 

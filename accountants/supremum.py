@@ -11,13 +11,12 @@ from accountants.ranges import Floats
 Counts = NDArray[np.int64]
 Evaluate = Callable[[Counts, Counts, Counts, Floats], tuple[Floats, Floats]]
 
-_TOLERANCE = 2e-7  # relative, added to the answer
+TOLERANCE = 2e-7  # relative, added to the answer
 _DEEP = -800.0  # e^-800 is below every double
 _ENOUGH = -750.0  # so is this, and a block whose bound lies below it is not cut any further
 _MOST = 4000  # blocks at a time; beyond it the answer gets less close, not the memory larger
-_DIGITS = 24.0  # e^-24: what may be left unsummed, relative to the best value seen
+_DIGITS = 9.0  # e^-9 times the tolerance: what may be left unsummed, relative to the best value
 _BLOCKS = 6
-_GROWTH = 2.0
 _LIMIT = 2**52
 
 
@@ -37,8 +36,10 @@ def log_suprema(
     last: int | None = None,
     per_record: bool = False,
     guess: Counts | None = None,
+    at_least: Floats | None = None,
+    tolerance: float = TOLERANCE,
 ) -> Suprema:
-    """Return upper bounds, within 2e-7 relative, of suprema of J over N >= ``first``.
+    """Return upper bounds of suprema of J over N >= ``first``, close to them.
 
     Parameters
     ----------
@@ -54,6 +55,10 @@ def log_suprema(
         Take the supremum of J(N)/N instead (``first`` >= 1).
     guess : ndarray of int, shape (problems,), optional
         N that are probably near the best ones; only speed depends on them.
+    at_least : ndarray, shape (problems,), optional
+        Logarithms below which a supremum does not matter: about this is returned if it is lower.
+    tolerance : float
+        How far above the supremum an answer may lie, relative (added to the logarithm).
 
     Returns
     -------
@@ -74,15 +79,18 @@ def log_suprema(
             return own - weight, widened - weight
         return own, widened
 
+    digits = _DIGITS - float(np.log(tolerance))
     at = np.full(problems, first) if guess is None else np.clip(guess, first, limit)
-    best, _ = bounds(every, at, np.zeros_like(at), np.full(problems, _DEEP))
-    begin, size = _blocks(first, limit, max(1, first // 4))
+    best = np.full(problems, -np.inf) if at_least is None else at_least.astype(float)
+    own, _ = bounds(every, at, np.zeros_like(at), np.maximum(_DEEP, best - digits))
+    np.maximum(best, own, out=best)
+    begin, size = _blocks(first, limit, 2 * int(at.max()))
     rest = np.full(problems, -np.inf)  # bounds of the blocks that are not cut to the end
-    tolerance = _TOLERANCE
+    step = tolerance
     problem = np.repeat(every, len(begin))
     starts, widths = np.tile(begin, problems), np.tile(size, problems)
     while len(problem):
-        floor = np.maximum(_DEEP, best - _DIGITS)[problem]
+        floor = np.maximum(_DEEP, best - digits)[problem]
         own, widened = bounds(problem, starts, widths, floor)
         before = best.copy()
         np.maximum.at(best, problem, own)
@@ -90,29 +98,27 @@ def log_suprema(
         at[problem[better]] = starts[better]
         with np.errstate(invalid="ignore"):
             excess = widened - best[problem]
-        open_ = (excess > _TOLERANCE) & (widths > 0)
-        alive = open_ & (excess > tolerance) & (widened > _ENOUGH)
+        alive = (widths > 0) & (excess > step) & (widened > _ENOUGH)
         if np.count_nonzero(alive) > _MOST:
-            tolerance = float(np.partition(excess[alive], -_MOST // 2)[-_MOST // 2])
-            alive &= excess > tolerance
-        dropped = open_ & ~alive
+            step = float(np.partition(excess[alive], -_MOST // 2)[-_MOST // 2])
+            alive &= excess > step
+        dropped = (widths > 0) & ~alive
         np.maximum.at(rest, problem[dropped], widened[dropped])
         problem, starts, widths = _split(problem[alive], starts[alive], widths[alive])
-    found = np.where(np.isfinite(best), best + _TOLERANCE, best)
-    return Suprema(np.maximum(found, rest), at)
+    return Suprema(np.maximum(best, rest), at)
 
 
-def _blocks(first: int, limit: int, step: int) -> tuple[Counts, Counts]:
-    """Blocks of growing width from ``first``; the last one reaches ``limit``.
+def _blocks(first: int, limit: int, reach: int) -> tuple[Counts, Counts]:
+    """Blocks of growing width from ``first``, past ``reach``; the last one ends at ``limit``.
 
     Without a limit of the caller's, the last block's width removes every threshold, which makes
     its bound hold for all larger N as well.
     """
     starts = [first]
-    width = float(step)
-    while len(starts) < _BLOCKS and starts[-1] + int(width) <= limit:
-        starts.append(starts[-1] + int(width))
-        width *= _GROWTH
+    width = max(1, first // 4)
+    while (len(starts) < _BLOCKS or starts[-1] <= reach) and starts[-1] + width <= limit:
+        starts.append(starts[-1] + width)
+        width *= 2
     ends = [*(s - 1 for s in starts[1:]), limit]
     begin = np.array(starts, dtype=np.int64)
     return begin, np.array(ends, dtype=np.int64) - begin

@@ -20,21 +20,27 @@ from math import exp, inf, log
 import numpy as np
 from scipy.special import erf, erfc
 
+from accountants.distance_suprema import DEEP, UNKNOWN, DistanceSuprema, Sizes
 from accountants.fre_e2t import FreE2TParameters
 from accountants.gaussian import exp_up
-from accountants.joint_release import Direction, JointTerms
+from accountants.joint_terms import Direction
 from accountants.ranges import Floats
-from accountants.supremum import Counts, Suprema, log_suprema
+from accountants.tag_padding import TagPadding
 
 _STEP = 0.01  # in ln D, for slopes
 _FAR_TOLERANCE = 5e-4  # relative slack of the far supremum
 _ROUNDS = 60
 _INNER = 400  # points at which a cell's chord is compared with f
+_RELEVANT = 12.0  # a logarithm: parts this much below the whole do not matter
+_GAIN, _BETTER = 1e-4, 1e-3  # logarithms: when to stop looking for a better split
+_IRRELEVANT = 1.5  # a logarithm: far parts this much below the highest need not be known
 _UNIT = 2.0**-53
 _RANGE = np.linspace(-2.4, 2.4, 17)
 _AROUND_STEP = 0.1
 _AROUND = _AROUND_STEP * np.arange(-3.0, 4.0)
-_SCAN = np.linspace(-0.6, 1.2, 13)
+_AROUND_PEAK = np.array([-1.2, -0.4, -0.1, 0.0, 0.1, 0.4, 1.2])
+_SCAN, _FINER = np.linspace(-0.6, 1.2, 13), np.array([-0.8, -0.4, 0.0, 0.4, 0.8])
+_AROUND_SPLIT, _SPLIT_AT = np.array([-0.4, -0.15, -0.05, 0.05, 0.15, 0.5, 1.2, 2.2]), 3
 _NEAR_CELLS = np.array([0.0, 0.002, 0.006, 0.015, 0.04])
 
 
@@ -43,7 +49,7 @@ class Split:
     """A bound of ln delta: its near and far parts (logarithms) and the distance D0 between.
 
     ``peak`` (where the far part is highest, about) and ``balance`` (where near and far balance)
-    say where to look at the next epsilon.
+    say where to look at the next epsilon, as do ``sizes``, near the best bucket sizes of both.
     """
 
     log_near: float
@@ -51,6 +57,7 @@ class Split:
     distance: float
     peak: float
     balance: float
+    sizes: Sizes = UNKNOWN
 
     @property
     def log_delta(self) -> float:
@@ -76,64 +83,79 @@ class UFreeBound:
         >= 0.
     direction : {"add", "remove"}
         Which dataset holds the record that differs.
+    padding : TagPadding, optional
+        For the synthesis server's view; it counts in the near part, once.
     start : Split, optional
         The split at an epsilon close by; only speed depends on it.
+    level : float
+        About the ln delta that is expected; estimates far below it need not be close.
     """
 
     parameters: FreE2TParameters
     epsilon: float
     direction: Direction
+    padding: TagPadding | None = None
     start: Split | None = None
-    _known: dict[tuple[bool, float], tuple[float, int]] = field(default_factory=dict)
+    level: float = -60.0
+    _searched: DistanceSuprema = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Prepare the search."""
+        self._searched = self._suprema(certified=False, start=self.start)
 
     def near(self, distances: Floats) -> Floats:
-        """Logarithm of sup over m of J(epsilon; m, D / sigma) at each D of ``distances``, up."""
-        return self._suprema(distances, per_record=False)
+        """Logarithm of sup over m of J(epsilon; m, D / sigma) at each D, searched."""
+        return self._searched.near(distances)
 
     def far(self, distances: Floats) -> Floats:
-        """Logarithm of N f(D)^k sup over m of J(epsilon; m, D / sigma) / m at each D, up."""
-        return self._log_collisions(distances) + self._suprema(distances, per_record=True)
+        """Logarithm of N f(D)^k sup over m of J(epsilon; m, D / sigma) / m at each D, searched."""
+        return self._searched.far(distances)
 
     def estimate(self) -> Split:
         """Return the best split found; its far part is not certified between distances seen."""
         found = None if self.start is None else self._better(self.start)
-        return found or self._scanned()
+        return replace(found or self._scanned(), sizes=self.searched_sizes)
 
     def _better(self, start: Split) -> Split | None:
-        """Choose between splitting where near and far balance and calling everything far.
-
-        The one that was worse at ``start`` is tried only where one value does not rule it out.
-        None where ``start`` does not lead to a balance.
-        """
+        """Return the split of the kind that was best at ``start``, where it is seen to be best."""
         if start.distance > 0:
             found = self._balanced(start.balance)
-            if (
-                found
-                and start.peak <= found.distance
-                and self.far(np.array([start.peak]))[0] > found.log_delta
-            ):
-                return replace(found, peak=start.peak)
-            whole = self._all_far()
-        else:
-            whole = self._all_far()
-            if self.near(np.array([start.balance]))[0] > whole.log_delta:
-                return replace(whole, balance=start.balance)
-            found = self._balanced(start.balance)
-        if found is None:
-            return None
-        if whole.peak > found.distance:  # far falls at the balance, but rises again beyond it
-            found = replace(found, log_far=max(found.log_far, whole.log_far))
-        best = min(found, whole, key=lambda split: split.log_delta)
-        return replace(best, balance=found.distance, peak=whole.peak)
+            if found is None or not self._settled(found):
+                return None
+            return replace(found, peak=found.distance)
+        whole = self._all_far(start.peak)
+        # a split nearer than the peak has the same far part; one beyond it, this near part
+        if self.near(np.array([whole.peak]))[0] >= whole.log_delta:
+            return replace(whole, balance=whole.peak)
+        return None
 
-    def certified(self, split: Split | None = None) -> Split:
-        """Return the bound with its far supremum certified for all distances beyond the split.
+    def _settled(self, found: Split) -> bool:
+        """Whether a split is seen to be the best one.
 
-        The split is the best one found, or the one given.
+        Calling everything far is worse, far falls beyond it, and no split close by is better.
+        """
+        distances = found.distance * np.exp(_AROUND_SPLIT)
+        far = self.far(distances)
+        if np.max(far[:_SPLIT_AT]) <= found.log_delta or np.max(far[_SPLIT_AT:]) > found.log_far:
+            return False
+        beyond = np.maximum.accumulate(far[::-1])[::-1]
+        beyond[:_SPLIT_AT] = np.maximum(beyond[:_SPLIT_AT], found.log_far)
+        inner = slice(1, _SPLIT_AT + 2)
+        total = np.logaddexp(self.near(distances[inner]), beyond[inner])
+        return bool(np.min(total) > found.log_delta - _BETTER)
+
+    def certified(self, split: Split | None = None, *, below: Split | None = None) -> Split:
+        """Return the bound with all its suprema certified.
+
+        The split is the best one found, or the one given. Parts that are lower than those of
+        ``below`` are returned as about those.
         """
         found = self.estimate() if split is None else split
-        far = self._certified_far(found)
-        return replace(found, log_near=float(self.near(np.array([found.distance]))[0]), log_far=far)
+        sharp = self._suprema(certified=True, start=found)
+        least = (-inf, -inf) if below is None else (below.log_near, below.log_far)
+        near = float(sharp.near(np.array([found.distance]), at_least=least[0])[0])
+        far = _certified_far(sharp, found, least[1])
+        return replace(found, log_near=near, log_far=far)
 
     def glance(self, split: Split) -> float:
         """Return ln delta at a split found for the other direction, not certified."""
@@ -141,23 +163,47 @@ class UFreeBound:
         return float(np.logaddexp(self.near(np.array([split.distance]))[0], np.max(far)))
 
     def _scanned(self) -> Split:
-        """Scan distances for the peak of far and the best split beyond it, then refine both."""
-        distances = self._first_guess() * np.exp(_SCAN)
-        near, far = self.near(distances), self.far(distances)
-        beyond = np.maximum.accumulate(far[::-1])[::-1]
-        best = int(np.argmin(np.logaddexp(near, beyond)))
-        peak, at = float(distances[int(np.argmax(far))]), float(distances[best])
-        coarse = Split(float(near[best]), float(beyond[best]), at, peak, at)
-        fine = self._better(coarse) or replace(self._all_far(), balance=at)
-        return min(coarse, fine, key=lambda split: split.log_delta)
+        """Scan distances, then look closer where near and far beyond add up to least."""
+        center, found = self._first_guess(), None
+        for spread in (_SCAN, 0.12 * _FINER, 0.03 * _FINER):
+            distances = center * np.exp(spread)
+            far = self.far(distances)
+            beyond = np.maximum.accumulate(far[::-1])[::-1]
+            if found is not None:
+                beyond = np.maximum(beyond, self._searched.highest_far(float(distances[-1])))
+            total = np.logaddexp(self.near(distances), beyond)
+            best = int(np.argmin(total))
+            if found is None or total[best] < found.log_delta:
+                at = float(distances[best])
+                near = float(self.near(distances[best : best + 1])[0])
+                found = Split(near, float(beyond[best]), at, at, at)
+            center = found.distance
+        assert found is not None
+        better = self._balanced(found.distance)
+        if better is not None and self._settled(better):
+            found = replace(better, peak=better.distance)
+        whole = self._all_far()
+        rises = self._searched.highest_far(found.distance)  # far may rise again
+        if whole.peak > found.distance:
+            rises = max(rises, whole.log_far)
+        found = replace(found, log_far=max(found.log_far, rises))
+        if whole.log_delta <= found.log_delta + _GAIN:
+            return replace(whole, balance=found.balance)
+        return replace(found, peak=whole.peak)
 
-    def _all_far(self) -> Split:
+    def _all_far(self, peak: float | None = None) -> Split:
         """Split at 0: the far part is the highest value over all distances.
 
         It may have several peaks (small distances, where the sum hardly counts; one for each kind
-        of bucket size), so the whole range is looked at, then the two best places.
+        of bucket size), so the whole range is looked at, then the two best places; only around
+        ``peak``, where it was at an epsilon close by, if that is still one.
         """
         near = float(self.near(np.zeros(1))[0])
+        if peak is not None:
+            fine = peak * np.exp(_AROUND_PEAK)
+            heights = self.far(fine)
+            if 2 <= np.argmax(heights) <= 4:
+                return self._peak(near, fine, heights)
         coarse = self._first_guess() * np.exp(_RANGE)
         values = self.far(coarse)
         with np.errstate(invalid="ignore"):
@@ -166,15 +212,21 @@ class UFreeBound:
         tops = tops[np.argsort(values[tops])[-2:]] if len(tops) else np.array([np.argmax(values)])
         fine = np.concatenate([coarse[top] * np.exp(_AROUND) for top in tops])
         heights = self.far(fine)
+        return self._peak(near, fine, heights)
+
+    def _peak(self, near: float, distances: Floats, heights: Floats) -> Split:
+        """Return the split at 0, far's height that of the parabola through the highest three."""
         best = int(np.argmax(heights))
-        height, peak = float(heights[best]), float(fine[best])
-        if 0 < best % len(_AROUND) < len(_AROUND) - 1:
+        height, peak = float(heights[best]), float(distances[best])
+        if 0 < best < len(heights) - 1:
+            steps = np.log(distances[best - 1 : best + 2] / peak)
             left, middle, right = heights[best - 1 : best + 2]
             with np.errstate(invalid="ignore"):
                 bend, lean = left - 2 * middle + right, (right - left) / 2
-            if np.isfinite(bend) and bend < 0:
+            even = abs(steps[0] + steps[2]) < 1e-6 and steps[2] > 0
+            if even and np.isfinite(bend) and bend < 0:
                 height -= float(lean * lean / (2 * bend))
-                peak *= exp(-_AROUND_STEP * lean / bend)
+                peak *= exp(-steps[2] * lean / bend)
         return Split(near, height, 0.0, peak, 0.0)
 
     def _balanced(self, start: float) -> Split | None:
@@ -184,6 +236,7 @@ class UFreeBound:
         """
         x = log(start)
         best: Split | None = None
+        stalled = 0
         for _ in range(8):
             pair = np.exp(np.array([x, x + _STEP]))
             near, far = self.near(pair), self.far(pair)
@@ -193,106 +246,89 @@ class UFreeBound:
                 return best
             at = float(pair[0])
             here = Split(float(near[0]), float(far[0]), at, at, at)
+            stalled += best is not None and here.log_delta > best.log_delta - _GAIN
             if best is None or here.log_delta < best.log_delta:
                 best = here
+            if stalled == 2:
+                return best
             move = float((far[0] + log(down) - near[0] - log(up)) / (up + down))
             if abs(move) * min(up, down) < 5e-3:
                 return best
             x += min(max(move, -0.2), 0.2)
         return best
 
-    def _certified_far(self, split: Split) -> float:
-        """Logarithm of the supremum of far beyond the split, up, by cutting cells of D."""
-        if split.distance > 0:
-            edges = split.distance * np.exp(np.concatenate([_NEAR_CELLS, [0.1, 0.3, 0.6, 1.0]]))
-        else:
-            around = np.concatenate([-_NEAR_CELLS, _NEAR_CELLS, [-2, -1, -0.5, 0.5, 1.0]])
-            edges = np.concatenate([[0.0], split.peak * np.exp(around)])
-        edges = np.unique(edges)
-        end = float(self._suprema(np.array([inf]), per_record=True)[0])
-        best = float(np.max(self.far(edges)))
-        while self._log_collisions(edges[-1:])[0] + end > best and edges[-1] < 1e300:
-            edges = np.append(edges, 2 * edges[-1])
-        tail = float(self._log_collisions(edges[-1:])[0] + end)
-        for _ in range(_ROUNDS):
-            bounds, where = self._cell_bounds(edges)
-            best = max(best, float(np.max(self.far(edges))), tail)
-            high = bounds > best + _FAR_TOLERANCE
-            if not high.any():
-                break
-            edges = np.unique(np.concatenate([edges, where[high]]))
-        return max(best, tail, float(np.max(bounds)))
+    @property
+    def searched_sizes(self) -> Sizes:
+        """Bucket sizes near the best ones found by the search."""
+        return self._searched.best_sizes()
 
-    def _cell_bounds(self, edges: Floats) -> tuple[Floats, Floats]:
-        """Bound of far on each cell between ``edges``, up, and a point at which to cut it."""
-        share = self._suprema(edges, per_record=True)
-        left, right = edges[:-1, None], edges[1:, None]
-        points = left + (right - left) * np.linspace(0, 1, _INNER + 1)[None, :]
-        points[:, -1] = edges[1:]
-        step = _share_of_variation(self._shifts(points) / 8**0.5)
-        top = np.where(np.isfinite(share[1:]), share[1:], 0.0)[:, None]
-        low = np.exp(np.minimum(share[:-1, None] - top, 0.0))
-        with np.errstate(divide="ignore"):
-            chord = np.log(low + (1 - low) * step) + top
-        chord = np.where(np.isfinite(share[1:])[:, None], chord, -np.inf)
-        values = self._log_collisions(points[:, :-1]) + chord[:, 1:]
-        best = np.argmax(values, axis=1)
-        rows = np.arange(len(best))
-        inner = np.clip(best, _INNER // 8, _INNER - _INNER // 8)
-        return values[rows, best] + 1e-12, points[rows, inner]
+    def nearest(self) -> float:
+        """Logarithm of the near part at distance 0, certified: no split is below it."""
+        return float(self._suprema(certified=True, start=None).near(np.zeros(1))[0])
 
-    def _log_collisions(self, distances: Floats) -> Floats:
-        return self.parameters.grid.log_probability(distances) + (
-            log(self.parameters.records_max) + 1e-15
-        )
-
-    def _shifts(self, distances: Floats) -> Floats:
-        moved = distances + self.parameters.rounding
-        return np.asarray(moved / self.parameters.noise_std * (1 + 4 * _UNIT))
-
-    def _suprema(self, distances: Floats, *, per_record: bool) -> Floats:
-        keys = [(per_record, float(d)) for d in distances]
-        missing = np.array([key[1] for key in dict.fromkeys(keys) if key not in self._known])
-        if len(missing):
-            found = self._search(missing, per_record)
-            for d, value, at in zip(missing, found.values, found.at, strict=True):
-                self._known[(per_record, float(d))] = (float(value), int(at))
-        return np.array([self._known[key][0] for key in keys])
-
-    def _search(self, distances: Floats, per_record: bool) -> Suprema:
-        p = self.parameters
-        terms = JointTerms(
-            sampling_rate=p.sampling_rate,
-            threshold=p.threshold,
-            shifts=self._shifts(distances),
+    def _suprema(self, *, certified: bool, start: Split | None) -> DistanceSuprema:
+        return DistanceSuprema(
+            parameters=self.parameters,
             epsilon=self.epsilon,
             direction=self.direction,
+            padding=self.padding,
+            certified=certified,
+            depth=max(self.level - _RELEVANT, DEEP),
+            sizes=UNKNOWN if start is None else start.sizes,
         )
-        last = p.records_max - 1
-        first = max(1, p.threshold - 1) if per_record else min(p.threshold - 1, last)
-        return log_suprema(
-            terms.evaluate,
-            problems=len(distances),
-            first=first,
-            last=last,
-            per_record=per_record,
-            guess=self._guesses(distances, per_record),
-        )
-
-    def _guesses(self, distances: Floats, per_record: bool) -> Counts | None:
-        """Where the nearest distance already known had its supremum."""
-        known = [(d, at) for (kind, d), (_, at) in self._known.items() if kind == per_record]
-        if not known:
-            return None
-        table = np.array(known)
-        nearest = np.argmin(np.abs(table[:, 0][None, :] - distances[:, None]), axis=1)
-        return np.asarray(table[nearest, 1], dtype=np.int64)
 
     def _first_guess(self) -> float:
         """Where near and far are of one size: f^k = (a bucket's others) / N."""
         others = self.parameters.threshold / self.parameters.sampling_rate
         share = min(others / self.parameters.records_max, 0.5)
         return self.parameters.grid.distance(log(share))
+
+
+def _certified_far(sharp: DistanceSuprema, split: Split, below: float) -> float:
+    """Logarithm of the supremum of far beyond the split, up, by cutting cells of D.
+
+    Where it is lower than ``below``, about that is returned.
+    """
+    if split.distance > 0:
+        edges = split.distance * np.exp(np.concatenate([_NEAR_CELLS, [0.1, 0.3, 0.6, 1.0]]))
+    else:
+        around = np.concatenate([-_NEAR_CELLS, _NEAR_CELLS, [-2, -1, -0.5, 0.5, 1.0]])
+        edges = np.concatenate([[0.0], split.peak * np.exp(around)])
+    edges = np.unique(edges)
+    first = np.array([max(split.distance, split.peak)])
+    best = max(below, float(sharp.far(first)[0]))
+    end = float(sharp.share(np.array([inf]))[0])
+    while sharp.log_collisions(edges[-1:])[0] + end > best and edges[-1] < 1e300:
+        edges = np.append(edges, 2 * edges[-1])
+    tail = float(sharp.log_collisions(edges[-1:])[0] + end)
+    bounds = np.array([-inf])
+    for _ in range(_ROUNDS):
+        share = sharp.share(edges, at_least=best - _IRRELEVANT)
+        best = max(best, float(np.max(sharp.log_collisions(edges) + share)), tail)
+        bounds, where = _cell_bounds(sharp, edges, share)
+        high = bounds > best + _FAR_TOLERANCE
+        if not high.any():
+            break
+        edges = np.unique(np.concatenate([edges, where[high]]))
+    return max(best, tail, float(np.max(bounds)))
+
+
+def _cell_bounds(sharp: DistanceSuprema, edges: Floats, share: Floats) -> tuple[Floats, Floats]:
+    """Bound of far on each cell between ``edges``, up, and a point at which to cut it."""
+    left, right = edges[:-1, None], edges[1:, None]
+    points = left + (right - left) * np.linspace(0, 1, _INNER + 1)[None, :]
+    points[:, -1] = edges[1:]
+    step = _share_of_variation(sharp.shifts(points) / 8**0.5)
+    top = np.where(np.isfinite(share[1:]), share[1:], 0.0)[:, None]
+    low = np.exp(np.minimum(share[:-1, None] - top, 0.0))
+    with np.errstate(divide="ignore"):
+        chord = np.log(low + (1 - low) * step) + top
+    chord = np.where(np.isfinite(share[1:])[:, None], chord, -np.inf)
+    values = sharp.log_collisions(points[:, :-1]) + chord[:, 1:]
+    best = np.argmax(values, axis=1)
+    rows = np.arange(len(best))
+    inner = np.clip(best, _INNER // 8, _INNER - _INNER // 8)
+    return values[rows, best] + 1e-12, points[rows, inner]
 
 
 def _share_of_variation(x: Floats) -> Floats:

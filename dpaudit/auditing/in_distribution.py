@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from accountants import FreE2TParameters, average_delta
 from accountants.inversion import smallest_epsilon
-from accountants.joint_release import Direction
+from accountants.joint_terms import Direction
 from accountants.ranges import Floats
 from attacks.bucket_likelihood import BucketLikelihood
 from dpaudit.auditing.error_budget import ErrorBudget

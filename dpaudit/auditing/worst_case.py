@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from accountants import ExplicitDataset, FreE2TParameters, TightTotal
-from accountants.joint_release import Direction
+from accountants.joint_terms import Direction
 from accountants.ranges import Floats
 from attacks.canary_design import CanaryDesign, design_canary, likelihood_of
 from dpaudit.auditing.error_budget import ErrorBudget

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from accountants import JointRelease
-from accountants.joint_release import JointTerms
+from accountants.joint_terms import JointTerms
 from accountants.supremum import log_suprema
 from tests.accountants import oracles
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.special import erf
 
 from accountants import FreE2TParameters
-from accountants.joint_release import Direction, JointTerms
+from accountants.joint_terms import Direction, JointTerms
 from accountants.u_free import Split, UFreeBound, _share_of_variation
 from tests.accountants import oracles
 from tests.accountants.oracles import EPS_4, EPS_8, EPS_16, Published, parameters

@@ -1,0 +1,242 @@
+r"""The sum of Theorem J, for many distances and bucket sizes in one call.
+
+See :mod:`accountants.joint_release` for the statement. Everything is an upper bound, in logarithms.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betainc
+
+from accountants.binomial import log_pmf, log_upper_tail
+from accountants.gaussian import log_hockey_stick
+from accountants.noise_growth import NoiseGrowth
+from accountants.ranges import Floats
+from accountants.tag_padding import TagPadding
+
+Direction = Literal["add", "remove"]
+DIRECTIONS: tuple[Direction, ...] = ("add", "remove")
+Counts = NDArray[np.int64]
+
+_UNIT = 2.0**-53
+_DEEP = -800.0  # e^-800 < 1e-345: below every double
+
+
+@dataclass(frozen=True, kw_only=True)
+class JointTerms:
+    """The sum of Theorem J at one epsilon and direction, for many shifts and N in one call.
+
+    Parameters
+    ----------
+    sampling_rate, threshold
+        As in :class:`JointRelease`.
+    shifts : ndarray, shape (q,)
+        The shift of each of q problems.
+    epsilon : float
+        >= 0, possibly ``inf``.
+    direction : {"add", "remove"}
+        Whether the record that differs is present or absent in the first argument.
+    growth : NoiseGrowth, optional
+        How the noise grows with the count; ``shifts`` are then those at the threshold.
+    padding : TagPadding, optional
+        For the synthesis server, which sees tags below the threshold among dummies.
+    """
+
+    sampling_rate: float
+    threshold: int
+    shifts: Floats
+    epsilon: float
+    direction: Direction
+    growth: NoiseGrowth | None = None
+    padding: TagPadding | None = None
+
+    def at(self, others: Counts) -> Floats:
+        """Upper bounds of ln J for problem i at N = ``others[i]``; shape (q,)."""
+        own, _ = self.evaluate(
+            np.arange(len(others)), others, np.zeros_like(others), np.full(len(others), _DEEP)
+        )
+        return own
+
+    def evaluate(
+        self, problem: Counts, others: Counts, slack: Counts, floor: Floats
+    ) -> tuple[Floats, Floats]:
+        r"""Return upper bounds of :math:`\ln J_\tau(N)` and :math:`\ln J_{\tau-w}(N)`.
+
+        Parameters
+        ----------
+        problem : ndarray of int, shape (b,)
+            Which shift each row takes.
+        others : ndarray of int, shape (b,)
+            N.
+        slack : ndarray of int, shape (b,)
+            w >= 0; :math:`\tau - w` is cut at 1, where a count of 0 is "nothing".
+        floor : ndarray, shape (b,)
+            Sampled counts at either end whose total probability is below e^floor are bounded by
+            that probability instead of being summed.
+
+        Returns
+        -------
+        own, widened : ndarray, shape (b,)
+            At most 0.
+        """
+        factor, log_ratio = self._factor()
+        if factor == -np.inf:
+            nothing = np.full(others.shape, -np.inf)
+            return nothing, nothing
+        p = self.sampling_rate
+        lowered = np.maximum(self.threshold - slack, 1)  # a count of 0 says what "nothing" says
+        first = _first_count(others, lowered, p, floor)
+        last = np.maximum(_last_count(others, self.threshold, p, floor), first)
+        lengths = last - first + 1
+        begin = np.cumsum(lengths) - lengths
+        counts = np.arange(int(lengths.sum())) - np.repeat(begin - first, lengths)
+        sizes, shifts = np.repeat(others, lengths), np.repeat(self.shifts[problem], lengths)
+        if self.growth is not None:
+            shifts = np.where(shifts > 0, shifts * self.growth.stretch(counts), 0.0)
+        terms = self._log_terms(counts, sizes, shifts, log_ratio)
+        skipped = np.where(first > lowered, floor + 0.7, -np.inf)  # twice: terms and "nothing"
+        rest = log_upper_tail(last - (self.direction == "add") + 1, others, p)
+        ends, wide_ends = [skipped, rest], [skipped, rest]
+        hidden, wide_hidden = self._hidden(others, slack, log_ratio)
+        if hidden is not None:
+            ends.append(hidden)
+            wide_ends.append(wide_hidden)
+        kept = np.where(counts >= self.threshold, terms, -np.inf)
+        below = np.flatnonzero((counts < self.threshold) & (np.repeat(slack, lengths) > 0))
+        if self.direction == "remove" and self.padding is None:
+            terms[below] = self._log_gain(
+                terms[below], counts[below], sizes[below], shifts[below], log_ratio
+            )
+        terms[below] += _log_reached(
+            self.threshold - counts[below], np.repeat(slack, lengths)[below], p
+        )
+        return (
+            np.minimum(factor + _log_sum(kept, begin, ends) + 1e-15, 0.0),
+            np.minimum(factor + _log_sum(terms, begin, wide_ends) + 1e-15, 0.0),
+        )
+
+    def _hidden(
+        self, others: Counts, slack: Counts, log_ratio: float
+    ) -> tuple[Floats | None, Floats]:
+        """Logarithm of what is not released, up: at N, and at all of N..N+w."""
+        p, threshold = self.sampling_rate, self.threshold
+        if self.padding is None:
+            if self.direction == "add":
+                return None, np.empty(0)
+            nothing = self._log_nothing(others, threshold, log_ratio)
+            return nothing, nothing
+        if self.direction == "add":
+            added = self.padding.log_added(
+                others, sampling_rate=p, threshold=threshold, log_ratio=log_ratio
+            )
+            return added, added
+        own, wide = (
+            self.padding.log_removed(
+                others, widths, sampling_rate=p, threshold=threshold, log_ratio=log_ratio
+            )
+            for widths in (np.zeros_like(slack), slack)
+        )
+        return own, wide
+
+    def _factor(self) -> tuple[float, float]:
+        """Logarithm of the factor before the sum, up, and ln of a' or b, down."""
+        p, epsilon = self.sampling_rate, self.epsilon
+        if self.direction == "add":
+            if np.isinf(epsilon):
+                return float(np.log(p)), float("inf")
+            log_a = epsilon + np.log1p((1 - p) / p * -np.expm1(-epsilon))
+            return float(np.log(p)) + _UNIT, float(log_a - 8 * _UNIT * (1 + log_a))
+        if epsilon >= -np.log1p(-p):
+            return -np.inf, float("inf")
+        lost = (1 - p) * np.expm1(epsilon)
+        c = p - lost + 8 * _UNIT * (p + lost)
+        log_b = np.log(p) + epsilon - np.log(c)
+        return float(np.log(c)), float(log_b - 8 * _UNIT * (1 + abs(np.log(p)) + epsilon))
+
+    def _log_terms(
+        self, counts: Counts, others: Counts, shifts: Floats, log_ratio: float
+    ) -> Floats:
+        """Logarithm of each count's contribution, up."""
+        p = self.sampling_rate
+        odds = np.log(p) - np.log1p(-p)
+        with np.errstate(all="ignore"):
+            log_r = np.log((others - counts + 1.0) / counts) + odds  # P(n) / P(n-1)
+            error = 8 * _UNIT * (2 + np.abs(log_r) + abs(odds))
+            if self.direction == "add":
+                drawn, b = counts - 1, np.where(counts > others, -np.inf, log_ratio + log_r - error)
+            else:
+                drawn, b = counts, np.where(counts > others, np.inf, log_ratio - log_r - error)
+        mass, slip = log_pmf(drawn, others, p)
+        return np.asarray(mass + slip + log_hockey_stick(b, shifts))
+
+    def _log_nothing(self, others: Counts, threshold: int | Counts, log_ratio: float) -> Floats:
+        """Logarithm of [Pr(Bin < t) - b Pr(Bin < t - 1)]_+, up; b >= 1."""
+        limit = np.broadcast_to(np.asarray(threshold), others.shape)
+        p = self.sampling_rate
+        mass, slip = log_pmf(limit - 1, others, p)
+        top = np.clip(limit - 2, 0, others)  # Pr(Bin <= top) = I_{1-p}(N - top, top + 1)
+        part = betainc(np.maximum(others - top, 1), top + 1, 1 - p) * (1 - 1e-12)
+        below = np.where(limit < 2, 0.0, np.where(top >= others, 1.0, part))
+        excess = np.expm1(max(log_ratio, 0.0)) * np.where(np.isnan(below), 0.0, below)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(np.maximum(np.exp(mass + slip) - excess, 0.0)))
+
+    def _log_gain(
+        self, terms: Floats, counts: Counts, others: Counts, shifts: Floats, log_ratio: float
+    ) -> Floats:
+        r"""Logarithm of what releasing the count n as well adds to the sum ("remove"), up.
+
+        "Nothing" loses :math:`b P(n-1) - P(n)` to it as long as it counts at the threshold n, and
+        :math:`H_\alpha(P \| Q) + \alpha - 1 = \alpha H_{1/\alpha}(Q \| P)`.
+        """
+        p = self.sampling_rate
+        error = 16 * _UNIT * (4 + abs(log_ratio) + abs(np.log(p)))
+        with np.errstate(all="ignore"):
+            log_r = np.log((others - counts + 1.0) / counts) + np.log(p) - np.log1p(-p)
+            b = np.where(counts > others, np.inf, log_ratio - log_r + error * (1 + np.abs(log_r)))
+        mass, slip = log_pmf(counts - 1, others, p)
+        gain = log_ratio + error + mass + slip + log_hockey_stick(-b, shifts)
+        return np.where(np.isfinite(self._log_nothing(others, counts, log_ratio)), gain, terms)
+
+
+def _first_count(others: Counts, lowered: Counts, p: float, floor: Floats) -> Counts:
+    """Smallest count to sum: below it Chernoff's bound exp(-t^2 / 2 mean) is under e^floor."""
+    mean = others * p
+    start = np.floor(mean - np.sqrt(-2 * mean * floor)) - 1
+    return np.asarray(np.maximum(np.maximum(start, lowered), 1), dtype=np.int64)
+
+
+def _last_count(others: Counts, threshold: int, p: float, floor: Floats) -> Counts:
+    """Largest count to sum: beyond it Bernstein's bound is below e^floor; at most N + 1."""
+    mean = others * p
+    room = np.sqrt(2 * mean * (1 - p) * -floor) - floor
+    reach = np.ceil(np.maximum(mean + room, threshold)) + 2
+    return np.asarray(np.minimum(reach, others + 1.0), dtype=np.int64)
+
+
+def _log_sum(terms: Floats, begin: Counts, ends: list[Floats]) -> Floats:
+    """Logarithm of the sum of each run of ``terms`` (starting at ``begin``) and of ``ends``, up."""
+    top = np.maximum.reduceat(terms, begin)
+    for end in ends:
+        top = np.maximum(top, end)
+    top = np.where(np.isfinite(top), top, 0.0)
+    lengths = np.diff(begin, append=len(terms))
+    total = np.add.reduceat(np.exp(terms - np.repeat(top, lengths)), begin)
+    for end in ends:
+        total = total + np.exp(end - top)
+    with np.errstate(divide="ignore"):
+        value = np.log(total) + top
+    # pairwise or not, a sum of n positive terms is within n units in the last place
+    slack = 2 * _UNIT * (8 + lengths) + 4 * _UNIT * np.abs(top)
+    return np.asarray(value + slack)
+
+
+def _log_reached(steps: Counts, trials: Counts, p: float) -> Floats:
+    """Logarithm of Pr[Bin(trials, p) >= steps], up; ``trials`` beyond 2^51 stand for any number."""
+    tail = betainc(np.minimum(steps, trials), np.maximum(trials - steps + 1, 1), p) * (1 + 1e-11)
+    sure = (trials > 2**51) | (steps <= trials * p)
+    with np.errstate(divide="ignore"):
+        reached = np.log(np.where(sure, 1.0, np.minimum(tail, 1.0)))
+    return np.where(steps > trials, -np.inf, reached)
