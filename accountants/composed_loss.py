@@ -59,7 +59,7 @@ class ComposedLoss:
         start = epsilon - self.shift - 4 * _UNIT * (abs(epsilon) + self.shift)
         low = int(np.floor(start / self.step)) - self.first
         below = low < 0  # mass between epsilon and the grid, too: all of it is at most 1, tilted
-        low = max(low, 0)
+        low = min(max(low, 0), len(self.weights))
         reach = low + min(2 * _RARE / (self.exponent * self.step), 1e9) + 2
         high = int(min(reach, len(self.weights)))
         above = (self.first + np.arange(low, high)) * self.step - start
@@ -96,7 +96,8 @@ def composed_loss(parts: Parts, direction: Direction, place: int, floor: float) 
     fine = min(
         float(np.sqrt(8 * _SPREAD / (total * exponent * (1 + exponent)))),
         float(2 * np.sqrt(_SPREAD / total)) * spread,
-        max(float(2 * np.sqrt(_SPREAD)) * body, period / 2**16),
+        # near 0, where nothing has been sampled, the loss has a finer scale
+        float(2 * np.sqrt(_SPREAD)) * body if mean < 50 * body else np.inf,
     )
     points = int(min(max(period / max(fine, 1e-300), _POINTS_MIN), _POINTS_MAX))
     points = 2 ** (points - 1).bit_length()
@@ -117,7 +118,7 @@ def composed_loss(parts: Parts, direction: Direction, place: int, floor: float) 
     top = int(np.ceil((mean + _SPAN * spread + widest) / step))
     first = top - points + 1
     origin = sum(count * one.first for count, one in zip(counts, steps, strict=True))
-    log_apart = max(_log_tail(steps, counts, exponent, first + points, spread), -1e300)
+    log_apart = max(_log_tail(steps, counts, exponent, first + points, spread, floor), -1e300)
     for count, one in zip(counts, steps, strict=True):
         log_apart = float(np.logaddexp(log_apart, np.log(count) + one.log_apart))
     rounding = sum(n * one.log_rounding for n, one in zip(counts, steps, strict=True))
@@ -156,7 +157,12 @@ def _powers(pmfs: list[Floats], counts: list[int], points: int) -> tuple[Floats,
 
 
 def _log_tail(
-    steps: list[TiltedStep], counts: list[int], exponent: float, top: int, spread: float
+    steps: list[TiltedStep],
+    counts: list[int],
+    exponent: float,
+    top: int,
+    spread: float,
+    floor: float,
 ) -> float:
     """Bound ln of the mass at and above the point ``top``, which the cyclic convolution wraps.
 
@@ -167,6 +173,8 @@ def _log_tail(
     best = cumulants - exponent * top * step
     width = max(len(one.weights) for one in steps) * step
     for more in (3 / spread, 6 / spread, 12 / spread, 10 / width, 40 / width):
+        if best < floor - _RARE:
+            break
         if more * width > 300:
             continue
         bound = cumulants - (exponent + more) * top * step
@@ -219,6 +227,24 @@ def exponent_for(parts: Parts, direction: Direction, log_delta: float) -> tuple[
         return (_log_chernoff(parts, direction, place) - log_delta) / _tilt(place)
 
     return _least(estimate)
+
+
+def places_for(parts: Parts, direction: Direction, place: int, epsilon: float) -> list[int]:
+    """Return ``place``, and a smaller one if the mean there is far beyond ``epsilon``.
+
+    That happens where a rare jump makes the tilted loss leap from below epsilon to far above
+    between two exponents; Chernoff's choice is then not the best one.
+    """
+    if epsilon <= 0 or _total_cumulant(parts, direction, place)[1] <= 1.5 * epsilon:
+        return [place]
+    low, high = _LATTICE_ENDS[0], place
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _total_cumulant(parts, direction, middle)[1] <= epsilon:
+            low = middle
+        else:
+            high = middle
+    return [place, low] if low < place - 1 else [place]
 
 
 def _least(estimate: Callable[[int], float]) -> tuple[int, float]:

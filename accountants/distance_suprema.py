@@ -175,6 +175,8 @@ class DistanceSuprema:
         marks = []
         if (per_record, 0.0) in self._known:
             marks.append(self._known[(per_record, 0.0)][1])
+        if self.padding is not None and not per_record:
+            marks += [first, self._typical]
         p = self.parameters
         if p.threshold * log(p.sampling_rate) > depth:  # every record sampled: not too rare
             marks += [first, self._typical]
@@ -235,7 +237,8 @@ class _Climb:
     def _climb(self, rows: Counts, *, wide: bool) -> None:
         every = rows
         if self.landmarks:
-            self._evaluate(rows, np.repeat(np.array([self.landmarks]), len(rows), axis=0))
+            marks = np.repeat(np.array([self.landmarks]), len(rows), axis=0)
+            self._evaluate(rows, np.concatenate([self.at[rows][:, None], marks], axis=1))
         step = min(0.8 / self.terms.threshold**0.5, 0.2)  # about the width of the peak in ln N
         reach = 1.5
         while wide and reach > step:
@@ -246,7 +249,8 @@ class _Climb:
             tops = _tops(self._look(rows, step * np.array([[-1.0, 0.0, 1.0]])))
             self._look(rows, step * tops[:, None])
             height = self.best[rows] + self._scale(self.at[rows])
-            gained = ~(self.best[rows] - before < _GAIN) & (height > self.depth)
+            with np.errstate(invalid="ignore"):
+                gained = ~(self.best[rows] - before < _GAIN) & (height > self.depth)
             rows = rows[(np.abs(tops) > 1) & gained]
             if not len(rows):
                 break

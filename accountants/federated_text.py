@@ -206,7 +206,7 @@ class FederatedClient:
             raise ParameterError(f"counted = {parts!r}: some of {self.parts} are needed, once each")
         rounds = {part: int(getattr(self, part).rounds) for part in parts}
         claimed = {"votes": vote_sensitivity, "profile": profile_sensitivity}
-        missing = [f"The {part} is not counted." for part in self.parts if part not in parts]
+        missing = [f"{part.capitalize()}: not counted." for part in self.parts if part not in parts]
         if not count_rounds and max(rounds.values()) > 1:
             missing.append("One round is counted, not all of them.")
         terms = []
@@ -236,7 +236,7 @@ class FederatedClient:
         short: tuple[str, ...] = ()
         if claimed < release.sensitivity * (1 - 1e-12):
             short = (
-                f"The sensitivity of the {part} is {release.sensitivity:.6g} under "
+                f"{part.capitalize()}: the sensitivity is {release.sensitivity:.6g} under "
                 f"{self.adjacency}, not {claimed:.6g}.",
             )
         return replace(release, sensitivity=claimed), short

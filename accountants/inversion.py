@@ -126,15 +126,23 @@ def falling_certified(
             tolerance=tolerance,
         )
     slope = _slope(seen, point, 10 * tolerance(point))
-    return _tightened(certified, point, least=least, limit=limit, slope=slope)
+    return _tightened(
+        certified, point, least=least, limit=limit, slope=slope, close=tolerance(point) / 10
+    )
 
 
 def _tightened(
-    certified: Callable[[float], float], point: float, *, least: float, limit: float, slope: float
+    certified: Callable[[float], float],
+    point: float,
+    *,
+    least: float,
+    limit: float,
+    slope: float,
+    close: float,
 ) -> float:
     """Move up until ``certified`` holds, then down while it holds with room to spare.
 
-    ``slope`` is about how fast it falls; a wrong one costs evaluations, nothing else.
+    It stops ``close`` to a point that failed. ``slope`` is about how fast it falls; a wrong one costs evaluations, nothing else.
     """
     failed: tuple[float, float] | None = None
     step = 0.0
@@ -142,11 +150,13 @@ def _tightened(
         if point >= limit:
             return float("inf")
         failed = (point, excess)
-        step = max((excess + 2e-4) / slope, 2 * step)
+        step = max(min((excess + 2e-4) / slope, 20 * close), 2 * step)
         point = min(point + step, limit)
     step = 0.0
-    for _ in range(24):
+    for turn in range(24):
         if excess > -_ROOM or point <= least:
+            break
+        if failed is not None and point - failed[0] <= close:
             break
         if failed is None:  # the estimate was too high: look further down
             room = -excess if np.isfinite(excess) else 1.0
@@ -154,7 +164,8 @@ def _tightened(
             middle = max(point - step, least)
         else:
             share = (failed[1] + _ROOM / 3) / (failed[1] - excess) if np.isfinite(excess) else 0.5
-            middle = failed[0] + (point - failed[0]) * min(max(share, 0.05), 0.95)
+            share = 0.5 if turn % 3 == 2 else min(max(share, 0.05), 0.95)  # the secant may stall
+            middle = failed[0] + (point - failed[0]) * share
         value = certified(middle)
         if value > 0:
             failed = (middle, value)

@@ -24,9 +24,11 @@ from numpy.typing import ArrayLike
 
 from accountants import ranges
 from accountants.composed_loss import (
+    ComposedLoss,
     composed_loss,
     exponent_at,
     exponent_for,
+    places_for,
     rounded_floor,
 )
 from accountants.connect_the_dots import Direction
@@ -102,9 +104,9 @@ class SubsampledGaussians(PrivacyProfile):
     -----
     Assumes that the coins of all steps are independent, that rates and noise are fixed in advance,
     and that a step is a sum (not a mean over the sampled number). The bound exceeds the exact
-    curve by about 1e-4 in ln delta, more where the grid of 2**18 points is coarse (thousands of
-    steps together with a noise multiplier below .1). A call takes tens of milliseconds and tens
-    of megabytes, whatever the noise multiplier.
+    curve by about 1e-4 in ln delta, by more where 2**18 points are coarse (about 1e-3 for
+    thousands of steps or a noise multiplier of .02); ``docs/proofs/federated-text.md`` says where
+    it is loose. A call takes some tens of milliseconds and less than 100 MB, whatever the noise.
     """
 
     steps: tuple[GaussianSteps, ...]
@@ -190,7 +192,10 @@ class SubsampledGaussians(PrivacyProfile):
             return _one_step(self._parts[0][0], self._parts[0][1], epsilon, direction)
         place, estimate = exponent_at(self._parts, direction, epsilon)
         floor = rounded_floor(estimate)
-        value = composed_loss(self._parts, direction, place, floor).log_delta(epsilon)
+        value = min(
+            composed_loss(self._parts, direction, one, floor).log_delta(epsilon)
+            for one in places_for(self._parts, direction, place, epsilon)
+        )
         for less in (2, 4, 8, 16, 32):  # where the estimates are bad: every tilt gives a bound
             if value <= estimate + 1e-2:
                 break
@@ -212,18 +217,23 @@ class SubsampledGaussians(PrivacyProfile):
         if delta == 1 or self._single or self._gaussian is not None:
             return float(smallest_epsilon(self.log_delta, delta))
         goal = float(np.log(delta))
-        built, start = [], 1.0
+        built: list[tuple[Direction, list[ComposedLoss]]] = []
+        start = 1.0
         for way in self._directions:
             place, estimate = exponent_for(self._parts, way, goal)
-            built.append((way, composed_loss(self._parts, way, place, rounded_floor(goal))))
+            places = places_for(self._parts, way, place, estimate)
+            floor = rounded_floor(goal)
+            built.append((way, [composed_loss(self._parts, way, one, floor) for one in places]))
             start = start if way == "add" else max(estimate, 1e-3)
 
         def worse(epsilon: float) -> float:
             if np.isinf(epsilon):
                 return -np.inf
             return max(
-                -np.inf if way == "add" and epsilon >= self._most_added else one.log_delta(epsilon)
-                for way, one in built
+                -np.inf
+                if way == "add" and epsilon >= self._most_added
+                else min(one.log_delta(epsilon) for one in losses)
+                for way, losses in built
             )
 
         found = float(smallest_epsilon(worse, delta, relative=1e-9, start=start))

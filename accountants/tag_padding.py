@@ -48,9 +48,13 @@ class TagPadding:
     ----------
     dummies : DummyTags
         The dummies, without the coin: the curve of a tag's move from one cell to the next.
+    threshold : int, optional
+        The deployment's, where colluders lower the one that the sums are taken with: up to that
+        many of them may hold the tag, so the worst of all thresholds between the two counts.
     """
 
     dummies: MoveCurve
+    threshold: int | None = None
 
     def log_added(
         self, others: Counts, *, sampling_rate: float, threshold: int, log_ratio: float
@@ -67,7 +71,8 @@ class TagPadding:
             ln a'.
         """
         curve = float(self.dummies.log_curve(log_ratio))
-        return np.asarray(curve + _log_below(others, threshold - 2, sampling_rate))
+        highest = max(threshold, self.threshold or threshold)
+        return np.asarray(curve + _log_below(others, highest - 2, sampling_rate))
 
     def log_removed(
         self,
@@ -82,7 +87,16 @@ class TagPadding:
 
         ``log_ratio`` is ln b; the other parameters are as in :meth:`log_added`.
         """
-        p = sampling_rate
+        bounds = [
+            self._removed(others, widths, sampling_rate, each, log_ratio)
+            for each in range(threshold, max(threshold, self.threshold or threshold) + 1)
+        ]
+        return np.asarray(np.max(bounds, axis=0))
+
+    def _removed(
+        self, others: Counts, widths: Counts, p: float, threshold: int, log_ratio: float
+    ) -> Floats:
+        """As :meth:`log_removed`, at one threshold."""
         last = others + widths
         parts = [float(self.dummies.log_curve(log_ratio)) + _log_below(others, threshold - 3, p)]
         odds = np.log(p) - np.log1p(-p)

@@ -67,7 +67,8 @@ class TightTotal(PrivacyProfile):
     def epsilon(self, delta: ArrayLike) -> Floats:
         """Epsilon at which the bound meets each ``delta`` in [0, 1], rounded up; same shape.
 
-        ``inf`` where no epsilon does.
+        ``inf`` where no epsilon does. :meth:`delta` chooses its split afresh and may come out up
+        to 1e-3 (relative) higher at that epsilon; both are bounds.
         """
         targets = ranges.deltas(delta)
         return np.array([self._epsilon(float(d)) for d in targets.ravel()]).reshape(targets.shape)
@@ -77,7 +78,7 @@ class TightTotal(PrivacyProfile):
         epsilon: float,
         starts: dict[Direction, Split] | None = None,
         *,
-        level: float = -60.0,
+        level: float = -25.0,
     ) -> Split:
         """Return the certified near and far parts of the bound in its worse direction.
 
@@ -100,7 +101,7 @@ class TightTotal(PrivacyProfile):
         return max(add, worse, key=lambda part: part.log_delta)
 
     def estimate(
-        self, epsilon: float, starts: dict[Direction, Split], *, level: float = -60.0
+        self, epsilon: float, starts: dict[Direction, Split], *, level: float = -25.0
     ) -> float:
         """Return ln delta, not certified, to find where to look; not close far below ``level``.
 

@@ -96,7 +96,7 @@ class UFreeBound:
     direction: Direction
     padding: TagPadding | None = None
     start: Split | None = None
-    level: float = -60.0
+    level: float = -25.0
     _searched: DistanceSuprema = field(init=False)
 
     def __post_init__(self) -> None:

@@ -5,8 +5,9 @@ from math import ceil, isinf
 from typing import Any
 
 import dpaudit
-from accountants import FreE2TParameters, PaperTotal, tight_noise_std
+from accountants import FreE2TParameters, PaperTotal, ranges, tight_noise_std
 from dpaudit.deployment import Deployment
+from dpaudit.guarantees import claimed_noise_std, guarantee_steps
 from dpaudit.parameters import release_parameters
 from dpaudit.verification import assumptions
 from dpaudit.warning_list import WarningList
@@ -20,7 +21,8 @@ def calibrate(deployment: Deployment, *, epsilon: float, delta: float) -> dict[s
     Parameters
     ----------
     deployment : Deployment
-        Its own claim and ``noise_std`` play no part.
+        Its claimed epsilon and delta and its ``noise_std`` play no part; the view and adjacency
+        that it claims do.
     epsilon, delta : float
         The target: epsilon finite and > 0, delta in (0, 1).
 
@@ -28,9 +30,10 @@ def calibrate(deployment: Deployment, *, epsilon: float, delta: float) -> dict[s
     -------
     dict
         ``paper`` (Algorithm 3, the multiplier rounded up; None without u and v), ``tight``, a
-        ``sweep`` over the sampling rate at a fixed frequency threshold t = threshold /
-        sampling_rate (the sampled threshold is ceil(p t)), ``verdict`` ("feasible" or
-        "infeasible", by the tight accounting) and ``exit_code`` (0 or 3).
+        ``sweep`` (for the public view under add-remove only) over the sampling rate at a fixed
+        frequency threshold t = threshold / sampling_rate (the sampled threshold is ceil(p t)),
+        ``verdict`` ("feasible" or "infeasible", by the tight accounting) and ``exit_code`` (0 or
+        3).
 
     Raises
     ------
@@ -39,8 +42,12 @@ def calibrate(deployment: Deployment, *, epsilon: float, delta: float) -> dict[s
     """
     parameters = release_parameters(deployment)
     warnings = WarningList()
-    noise = tight_noise_std(parameters, epsilon=epsilon, delta=delta)
+    ranges.positive("epsilon", epsilon)
+    ranges.open_unit("delta", delta)
+    steps = guarantee_steps(deployment)
+    noise = claimed_noise_std(deployment, epsilon=epsilon, delta=delta)
     paper = _paper(parameters, epsilon=epsilon, delta=delta)
+    plain = len(steps) == 1 and deployment.distributed is None
     if isinf(noise):
         warnings.add(
             "no-noise-suffices",
@@ -63,10 +70,10 @@ def calibrate(deployment: Deployment, *, epsilon: float, delta: float) -> dict[s
         "target": {"epsilon": epsilon, "delta": delta},
         "paper": paper,
         "tight": {"noise_std": None if isinf(noise) else noise, "feasible": not isinf(noise)},
-        "sweep": _sweep(parameters, epsilon=epsilon, delta=delta),
+        "sweep": _sweep(parameters, epsilon=epsilon, delta=delta) if plain else [],
         "verdict": "infeasible" if isinf(noise) else "feasible",
         "warnings": warnings.entries,
-        "assumptions": assumptions(deployment),
+        "assumptions": assumptions(steps[-1]),
         "exit_code": 3 if isinf(noise) else 0,
     }
 

@@ -17,8 +17,6 @@ from pydantic_core import PydanticCustomError
 from dpaudit.errors import DeploymentError, NotBuiltError, shown
 from dpaudit.strict_toml import one_line, read_toml
 
-_BUILT = {"adjacency": "add-remove", "view": "public"}
-
 _WHOLE = "a whole number (no point, no exponent)"
 Positive = Annotated[float, Field(gt=0, description="a finite number > 0")]
 Dimension = Annotated[int, Field(ge=1, le=100_000, description=f"{_WHOLE} from 1 to 100000")]
@@ -50,7 +48,17 @@ class Subject(Section):
 
 
 class Claim(Section):
-    """``[claim]``: the guarantee that the deployment states, and for whom it is stated."""
+    """``[claim]``: the guarantee that the deployment states, and for whom it is stated.
+
+    Attributes
+    ----------
+    records_per_user
+        How many records one user contributes; the claim is about all of them together.
+    colluders
+        How many users pass on what they know to whoever has the view.
+    records_public
+        Whether the number of users is public knowledge (the tagging server counts requests).
+    """
 
     epsilon: Positive
     delta: float = Field(gt=0, lt=1, description="a number strictly between 0 and 1")
@@ -60,6 +68,9 @@ class Claim(Section):
     view: Literal["public", "synthesis-server", "tagging-server"] = Field(
         description="'public', 'synthesis-server' or 'tagging-server'"
     )
+    records_per_user: int = Field(default=1, ge=1, le=10**6, description=f"{_WHOLE}, 1 to 10**6,")
+    colluders: int = Field(default=0, ge=0, le=10**6, description=f"{_WHOLE}, 0 to 10**6,")
+    records_public: bool = Field(default=False, description="true or false")
 
 
 class FreE2T(Section):
@@ -107,6 +118,54 @@ class FreE2T(Section):
                 f"at most embedding_dim = {self.embedding_dim} is needed"
             )
         return self
+
+
+class Distributed(Section):
+    """``[distributed]``: noise that the contributors share, on integers.
+
+    Attributes
+    ----------
+    granularity
+        g, what the integers count, in the unit of the embeddings.
+    rounding
+        One public dither for all, or each user's own randomised rounding.
+    local_noise
+        Local variance ``noise_std**2 / threshold``, or ``noise_std**2`` over the broadcast count.
+    rotated
+        Whether vectors are padded to a power of two for a Walsh-Hadamard rotation.
+    modulus_bits, norm_bound
+        Width of the integers that are summed, and the largest norm of an embedding: they decide
+        how likely a sum wraps around, which costs accuracy, not privacy.
+    tag_requests
+        Who asks the tagging server for a tag.
+    """
+
+    granularity: Positive
+    rounding: Literal["shared", "independent"] = Field(
+        default="shared", description="'shared' or 'independent'"
+    )
+    local_noise: Literal["threshold", "count"] = Field(
+        default="threshold", description="'threshold' or 'count'"
+    )
+    rotated: bool = Field(default=True, description="true or false")
+    modulus_bits: int | None = Field(
+        default=None, ge=2, le=512, description=f"{_WHOLE} from 2 to 512"
+    )
+    norm_bound: float = Field(default=1.0, gt=0, description="a finite number > 0")
+    tag_requests: Literal["all", "sampled"] = Field(default="all", description="'all' or 'sampled'")
+
+
+class Dummies(Section):
+    """``[dummies]``: dummy tags, a truncated Laplace number in each cell below the threshold.
+
+    Attributes
+    ----------
+    decay, shift
+        lambda and t of the law A exp(-lambda |x - t|) on 0 .. 2 t.
+    """
+
+    decay: float = Field(ge=1e-12, le=1e3, description="a number from 1e-12 to 1000")
+    shift: int = Field(ge=0, le=10**9, description=f"{_WHOLE} from 0 to 10**9")
 
 
 class Data(Section):
@@ -175,15 +234,31 @@ class Deployment(Section):
     """One deployment, as read from its file.
 
     Build it with :meth:`from_toml` or :meth:`from_dict`, which report errors in one line.
-    ``data`` and ``model`` are None where the file has no such section; ``audit`` has defaults.
+    ``distributed``, ``dummies``, ``data`` and ``model`` are None where the file has no such
+    section; ``audit`` has defaults.
     """
 
     deployment: Subject
     claim: Claim
     fre_e2t: FreE2T
+    distributed: Distributed | None = None
+    dummies: Dummies | None = None
     data: Data | None = None
     model: Model | None = None
     audit: Audit = Audit()
+
+    @model_validator(mode="after")
+    def _view_is_set_up(self) -> Self:
+        if self.claim.view == "synthesis-server" and self.dummies is None:
+            raise _cross_field(
+                "[claim] view = 'synthesis-server': needs a section [dummies] (shift = 0 for none)"
+            )
+        if self.claim.colluders >= self.fre_e2t.threshold:
+            raise _cross_field(
+                f"[claim] colluders = {self.claim.colluders}: fewer than "
+                f"threshold = {self.fre_e2t.threshold} are needed"
+            )
+        return self
 
     _directory: Path = PrivateAttr(default=Path())
     _source: str = PrivateAttr(default="deployment")
@@ -211,8 +286,6 @@ class Deployment(Section):
         ------
         DeploymentError
             If the file cannot be read or something in it is not allowed.
-        NotBuiltError
-            If it asks for an adjacency or a view that dpaudit names but does not offer yet.
         """
         file = Path(path)
         return cls.from_dict(read_toml(file), directory=file.parent, source=shown(file, limit=200))
@@ -238,22 +311,41 @@ class Deployment(Section):
 
         Raises
         ------
-        DeploymentError, NotBuiltError
+        DeploymentError
             As for :meth:`from_toml`.
         """
         try:
             built = cls.model_validate(tables)
         except ValidationError as error:
             raise DeploymentError(f"{source}: {one_line(error, cls)}") from None
-        for key, offered in _BUILT.items():
-            asked = getattr(built.claim, key)
-            if asked != offered:
-                raise NotBuiltError(
-                    f"{source}: [claim] {key} = '{asked}' is not built yet: '{offered}' is needed"
-                )
         built._directory = Path(directory)
         built._source = source
         return built
+
+    def require_auditable(self) -> None:
+        """Check that ``audit`` can run what the deployment claims.
+
+        Raises
+        ------
+        NotBuiltError
+            If it claims more than the public view of one added or removed record with central
+            noise, which is what the pipeline runs and the attacks measure.
+        """
+        claim = self.claim
+        for key, wanted in (
+            ("adjacency", "add-remove"), ("view", "public"), ("records_per_user", 1),
+            ("colluders", 0),
+        ):  # fmt: skip
+            if (asked := getattr(claim, key)) != wanted:
+                raise NotBuiltError(
+                    f"{self.source}: [claim] {key} = {asked!r}: audit measures {wanted!r} only; "
+                    "verify and calibrate take it"
+                )
+        if self.distributed is not None:
+            raise NotBuiltError(
+                f"{self.source}: [distributed]: audit runs central noise only; verify and "
+                "calibrate take it"
+            )
 
     def replace(self, **sections: Mapping[str, Any]) -> Self:
         """Return a copy with some keys changed, checked like a file.

@@ -72,8 +72,8 @@ def one_line(error: ValidationError, schema: type[BaseModel]) -> str:
                 missing[where] = f"{_place(where)} is missing{_hint(where, schema)}"
             case "default_factory_not_called":
                 pass  # the default depends on a key that has its own error
-            case "cross_field":
-                others.append(f"{_place(where)} {found['msg']}")
+            case "cross_field":  # one of the whole file names its section itself
+                others.append(f"{_place(where)} {found['msg']}" if where else found["msg"])
             case _:
                 others.append(_not_allowed(where, found["input"], schema))
     problems = [*unknown, *others, *missing.values()]

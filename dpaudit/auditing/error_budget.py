@@ -12,7 +12,7 @@ error of their own, 1e-6 in all.
 from dataclasses import dataclass
 from math import floor, log10
 
-from accountants.joint_release import DIRECTIONS
+from accountants.joint_terms import DIRECTIONS
 from dpaudit.estimators import family_split
 
 VIOLATION_ERROR = 1e-6

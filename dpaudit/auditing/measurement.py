@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from accountants.joint_release import DIRECTIONS, Direction
+from accountants.joint_terms import DIRECTIONS, Direction
 from accountants.ranges import Floats
 from dpaudit.estimators import RateBounds, SplitScores, ThresholdChoice
 

@@ -79,6 +79,7 @@ def audit(
     """
     if trials is not None:
         deployment = deployment.replace(audit={"trials": trials})
+    deployment.require_auditable()
     result = verify(deployment)
     parameters = release_parameters(deployment)
     shown = Progress(shown=progress)

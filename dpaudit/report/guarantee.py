@@ -1,5 +1,6 @@
 """The sections on what was claimed and what is guaranteed."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,8 +13,15 @@ SYSTEMS = {
     "fre-e2t": "Fre-E2T: embed, project, bucket on a random grid, sample, threshold, add noise, "
     "release counts and noisy sums"
 }
-ADJACENCIES = {"add-remove": "data sets that differ by one record added or removed (add-remove)"}
-VIEWS = {"public": "anyone who sees what is released (public)"}
+ADJACENCIES = {
+    "add-remove": "data sets that differ by one user's records added or removed (add-remove)",
+    "replace-one": "data sets that differ in one user's records (replace-one)",
+}
+VIEWS = {
+    "public": "anyone who sees what is released (public)",
+    "synthesis-server": "the synthesis server: the release and the padded tags (synthesis-server)",
+    "tagging-server": "the tagging server: the tag requests and the release (tagging-server)",
+}
 
 _PAPER_TERMS = {
     "epsilon_fre": "ε for sampling and threshold (Lemma 1)",
@@ -25,15 +33,32 @@ _PAPER_TERMS = {
     "noise_multiplier": "noise multiplier m = noise_std / Δ",
     "epsilon_agg": "ε left for the noisy sum",
     "delta_agg": "δ left for the noisy sum",
+    "epsilon_distributed": "ε with the sum as a distributed discrete Gaussian",
 }
 _TIGHT_TERMS = {
     "near_delta": "δ from near bucket members (Theorem J)",
     "far_delta": "δ from far records in the same bucket",
     "split_distance": "distance that splits near from far",
-    "lattice_step": "lattice step of a real release",
+    "rounding_distance": "what rounding adds to a distance",
+}
+_SOURCES = {
+    "epsilon_fre": "Lemma 1",
+    "delta_fre": "Lemma 1",
+    "delta_sens": "Lemma 2",
+    "delta_sens_union": "Lemma 2, with the union",
+    "kappa": "proofs/grid-collision",
+    "coupling_distance": "Algorithm 3",
+    "noise_multiplier": "Algorithm 3",
+    "epsilon_agg": "Algorithm 3",
+    "delta_agg": "Algorithm 3",
+    "epsilon_distributed": "Kairouz et al. 2021",
+    "near_delta": "proofs/theorem-j",
+    "far_delta": "proofs/u-free-total",
+    "split_distance": "proofs/u-free-total",
+    "rounding_distance": "proofs/u-free-total",
 }
 _LABELS = {**_PAPER_TERMS, **_TIGHT_TERMS}
-_EXACT = {"coupling_distance", "noise_multiplier", "split_distance", "lattice_step"}
+_EXACT = {"coupling_distance", "noise_multiplier", "split_distance", "rounding_distance"}
 _LEFT_OVER = {"epsilon_agg", "delta_agg"}
 
 
@@ -45,8 +70,8 @@ def claimed(result: Result) -> Section:
         (
             Paragraph(
                 f"The release is ({number(claim['epsilon'])}, {number(claim['delta'])})-"
-                "differentially private: it changes little, in the sense of ε and δ, whether or "
-                "not any one record was there."
+                "differentially private: it changes little, in the sense of ε and δ, "
+                + _changed(claim)
             ),
             Facts(
                 (
@@ -61,6 +86,14 @@ def claimed(result: Result) -> Section:
     )
 
 
+def _changed(claim: Result) -> str:
+    records = claim.get("records_per_user", 1)
+    whose = "any one record" if records == 1 else f"any one user's {number(records)} records"
+    if claim["adjacency"] == "replace-one":
+        return f"whatever {whose} may say."
+    return f"whether or not {whose} {'was' if records == 1 else 'were'} there."
+
+
 def guaranteed(result: Result) -> Section:
     """Return the section on the two accountings."""
     blocks: list[Block] = [
@@ -72,7 +105,7 @@ def guaranteed(result: Result) -> Section:
         accountings(result),
         Paragraph(noise_sentence(result)),
     ]
-    for table in (paper_terms(result), tight_terms(result)):
+    for table in (steps(result), paper_terms(result), tight_terms(result), costs(result)):
         if table.rows:
             blocks.append(table)
     return Section("What is guaranteed", tuple(blocks))
@@ -124,6 +157,55 @@ def tight_terms(result: Result) -> Table:
     return _terms(f"Terms of the tight accounting, at ε = {claimed}", result["tight"])
 
 
+def steps(result: Result) -> Table:
+    """Return the guarantees from the release to what is claimed, one a row with its source."""
+    claim = result["claim"]
+    epsilon, delta = float(claim["epsilon"]), float(claim["delta"])
+    rows = tuple(
+        (
+            str(row["name"]),
+            str(row["view"]),
+            str(row["adjacency"]),
+            upper(row["epsilon"], unlike=epsilon),
+            upper(row["delta"], unlike=delta),
+            _proofs(str(row["source"])),
+        )
+        for row in result.get("guarantees") or ()
+    )
+    columns = (
+        "what", "view", "adjacency", f"ε at δ = {number(delta)}", f"δ at ε = {number(epsilon)}",
+        "proofs",
+    )  # fmt: skip
+    return Table("From the release to what is claimed", columns, rows, words=(0, 1, 2, 5))
+
+
+def _proofs(source: str) -> str:
+    """Return the names of the proof pages that a source mentions."""
+    return ", ".join(re.findall(r"docs/proofs/([a-z0-9-]+)\.md", source)) or source
+
+
+def costs(result: Result) -> Table:
+    """Return what dummies and integer sums cost, one a row; no rows where there are none."""
+    protocol = result.get("protocol") or {}
+    rows: list[tuple[str, str]] = []
+    if dummies := protocol.get("dummies"):
+        rows += [
+            ("dummy messages, expected", number(dummies["expected_messages"])),
+            ("dummy messages, at most", number(dummies["max_messages"])),
+            ("padded counts alone, ε", upper(dummies["epsilon"])),
+            ("padded counts alone, δ at that ε", upper(dummies["delta"])),
+        ]
+    if sums := protocol.get("sums"):
+        rows += [
+            ("coordinates that carry noise", number(sums["coordinates"])),
+            ("bits for a wrap probability of 1e-4", number(sums["smallest_bits"])),
+        ]
+        if sums["modulus_bits"] is not None:
+            wraps = upper(sums["wrap_probability"])
+            rows.append((f"wrap probability with {sums['modulus_bits']} bits", wraps))
+    return Table("What the protocol costs", ("what", "value"), tuple(rows))
+
+
 def noise_sentence(result: Result) -> str:
     """Return how the configured noise compares with what the claim needs."""
     tight = result["tight"]
@@ -144,10 +226,12 @@ def noise_sentence(result: Result) -> str:
 
 def _terms(caption: str, accounting: Result) -> Table:
     rows = tuple(
-        (_LABELS.get(name, name), _term(name, value), name)
+        (_LABELS.get(name, name), _term(name, value), _SOURCES.get(name, MISSING), name)
         for name, value in (accounting.get("terms") or {}).items()
+        if value is not None or name not in _TIGHT_TERMS
     )
-    return Table(caption, ("term", "value", "key in result.json"), rows, words=(0, 2))
+    columns = ("term", "value", "source", "key in result.json")
+    return Table(caption, columns, rows, words=(0, 2, 3))
 
 
 def _term(name: str, value: Any) -> str:

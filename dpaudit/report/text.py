@@ -129,10 +129,16 @@ def _guarantee(console: "Console", result: Result) -> None:
     _line(
         console,
         f"Claim: ({number(claim['epsilon'])}, {number(claim['delta'])})-differentially private, "
-        f"{claim['adjacency']} of one record, {claim['view']} view",
+        f"{claim['adjacency']} of {_records(claim)}, {claim['view']} view"
+        + (f" with {claim['colluders']} colluding users" if claim.get("colluders") else ""),
     )
     if "measured" not in result:  # an audit's report has the terms
-        for table in (guarantee.paper_terms(result), guarantee.tight_terms(result)):
+        for table in (
+            guarantee.paper_terms(result),
+            guarantee.tight_terms(result),
+            guarantee.steps(result),
+            guarantee.costs(result),
+        ):
             if table.rows:
                 _table(console, table)
     _table(console, guarantee.accountings(result))
@@ -140,6 +146,11 @@ def _guarantee(console: "Console", result: Result) -> None:
     _line(console, guarantee.noise_sentence(result))
     if "measured" in result:
         _measured(console, result["measured"])
+
+
+def _records(claim: Result) -> str:
+    records = claim.get("records_per_user", 1)
+    return "one record" if records == 1 else f"{number(records)} records of one user"
 
 
 def _measured(console: "Console", measured: Result) -> None:
@@ -182,6 +193,8 @@ def _calibration(console: "Console", result: Result) -> None:
         )
         for row in result["sweep"]
     )
+    if not sweep:
+        return
     columns = ("sampling_rate", "threshold", "paper", "tight")
     _table(console, Table("Noise by sampling rate", columns, sweep, words=()))
 
