@@ -20,10 +20,11 @@ from numpy.typing import ArrayLike
 from accountants import ranges
 from accountants.errors import ParameterError
 from accountants.guarantee import Guarantee, merged_assumptions
+from accountants.inversion import smallest_epsilon
 from accountants.loss_distribution import LossDistribution, dominating
 from accountants.profile import PrivacyProfile
 from accountants.ranges import Floats
-from accountants.tilted_convolution import TiltedSum, convolve, cut, put_on_grid
+from accountants.tilted_convolution import TiltedSum, convolve, cut, log_any, put_on_grid
 
 INDEPENDENT = (
     "The composed releases draw all their randomness independently: noise, coins and projections "
@@ -39,6 +40,7 @@ _POINTS_MIN, _POINTS_MAX = 2**13, 2**18
 _SPREAD = 1e-4  # what the grid may add to ln delta, where its size allows
 _SPAN = 12.0  # standard deviations of the composed loss on each side of its mean
 _RARE = 20.0  # minus ln of what single losses may add to delta by being taken as infinite
+_EPSILON_MAX = 1e8
 _KEPT = 32  # convolutions remembered
 
 
@@ -62,8 +64,7 @@ class SumProfile(PrivacyProfile):
 
     Notes
     -----
-    Dwork and Roth 2014, Theorem 3.16. Valid for dependent randomness, too, only if each profile
-    holds given all the others' outputs.
+    Dwork and Roth 2014, Theorem 3.16.
     """
 
     profiles: tuple[PrivacyProfile, ...]
@@ -140,6 +141,14 @@ class ComposedProfile(PrivacyProfile):
             composed = np.minimum(composed, plain.log_delta(values))
         return composed
 
+    def epsilon(self, delta: ArrayLike) -> Floats:
+        """Smallest epsilon seen to meet each ``delta`` in [0, 1]; ``inf`` if none; same shape."""
+        targets = ranges.deltas(delta)
+        if sum(self.counts) == 1:
+            return self.profiles[0].epsilon(targets)
+        found = [self._epsilon(float(target)) for target in targets.ravel()]
+        return np.array(found, dtype=float).reshape(targets.shape)
+
     @cached_property
     def distributions(self) -> tuple[LossDistribution, ...]:
         """The pairs that dominate the profiles, in their order."""
@@ -186,31 +195,57 @@ class ComposedProfile(PrivacyProfile):
 
     @cached_property
     def _log_infinity(self) -> float:
-        """Ln of the mass at infinity, rounded up: at most the sum of all."""
-        value = -np.inf
-        for one, count in zip(self.distributions, self.counts, strict=True):
-            value = float(np.logaddexp(value, np.log(count) + one.log_infinity))
-        size = abs(value) if np.isfinite(value) else 0.0
-        return float(min(value + 8 * _UNIT * (len(self.counts) + size), 0.0))
+        """Ln of the mass at infinity, rounded up."""
+        pairs = zip(self.counts, self.distributions, strict=True)
+        return log_any([(count, one.log_infinity, one.log_total) for count, one in pairs])
+
+    @cached_property
+    def _most(self) -> float:
+        """The greatest finite loss, rounded up; at least 0."""
+        ends = [float(one.losses[-1]) for one in self.distributions]
+        most = sum(count * end for count, end in zip(self.counts, ends, strict=True))
+        return max(most * (1 + 4 * _UNIT * (1 + len(ends))), 0.0)
+
+    def _epsilon(self, delta: float) -> float:
+        """Invert with one tilt, then move up until :meth:`log_delta` is small enough, too."""
+        goal = float(np.log(delta)) if delta > 0 else -np.inf
+        if not self._log_infinity < goal < 0:
+            return float(smallest_epsilon(self.log_delta, delta))
+        estimates = (self._moments[0] + _log_factor(_TILTS) - goal) / _TILTS
+        place = int(np.argmin(estimates))
+        one = self._remembered(place, _rounded_floor(goal))
+        start = min(max(float(estimates[place]), 1e-3), _EPSILON_MAX)
+
+        def tilted(epsilon: float) -> float:
+            return -np.inf if np.isinf(epsilon) else one.log_delta(epsilon)
+
+        found = float(smallest_epsilon(tilted, delta, relative=1e-9, start=start))
+        found = min(found, self._most)
+        step = 1e-9 * max(found, 1e-3)
+        for _ in range(12):
+            if float(self.log_delta(found)) <= goal:
+                return found
+            found, step = found + step, 4 * step
+        return float(smallest_epsilon(self.log_delta, delta))
 
     def _convolved(self, epsilon: float) -> float:
         """Upper bound of ln delta of the composed pairs at one epsilon."""
         if self._log_infinity >= 0:
             return 0.0
-        most = sum(
-            n * one.losses[-1] for one, n in zip(self.distributions, self.counts, strict=True)
-        )
-        if epsilon >= most + 8 * _UNIT * len(self.counts) * abs(most):
+        if epsilon >= self._most:
             return self._log_infinity
         estimates = self._moments[0] + _log_factor(_TILTS) - _TILTS * epsilon
         place = int(np.argmin(estimates))
         estimate = float(np.logaddexp(min(estimates[place], 0.0), self._log_infinity))
-        key = (place, _rounded_floor(estimate))
+        return self._remembered(place, _rounded_floor(estimate)).log_delta(epsilon)
+
+    def _remembered(self, place: int, floor: float) -> TiltedSum:
+        key = (place, floor)
         if key not in self._kept:
             if len(self._kept) >= _KEPT:
                 self._kept.pop(next(iter(self._kept)))
             self._kept[key] = self._compose(*key)
-        return self._kept[key].log_delta(epsilon)
+        return self._kept[key]
 
     def _compose(self, place: int, floor: float) -> TiltedSum:
         """Convolve the pairs, tilted; accurate where ln delta is above ``floor``."""
@@ -229,7 +264,7 @@ class ComposedProfile(PrivacyProfile):
         points = int(min(max(period / max(fine, 1e-300), _POINTS_MIN), _POINTS_MAX))
         points = 2 ** (points - 1).bit_length()
         step = max(period / (points - 8), 1e-12)
-        if (greatest := float(ends[0][-1])) > 64 * step:
+        if (greatest := float(ends[0][-1])) > 16 * step:
             step = greatest / math.ceil(greatest / step)  # that loss lies on the grid
         return convolve(
             [put_on_grid(one, tilt=tilt, step=step, log_rare=rare) for one in self.distributions],
@@ -260,11 +295,10 @@ def _same_length(profiles: Sequence[object], values: Sequence[object], name: str
     ParameterError
         If there is no profile, the lengths differ, or a count is not a whole number >= 1.
     """
-    if not profiles:
-        raise ParameterError("profiles = (): at least one is needed")
-    if len(values) != len(profiles):
+    if not profiles or len(values) != len(profiles):
         raise ParameterError(
-            f"{name} = {len(values)} numbers: as many as profiles, {len(profiles)}, are needed"
+            f"profiles, {name} = {len(profiles)}, {len(values)} of them: "
+            "as many of both are needed, at least one"
         )
     if name == "counts":
         for value in values:

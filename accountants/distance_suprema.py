@@ -172,14 +172,14 @@ class DistanceSuprema:
 
     def _landmarks(self, first: int, per_record: bool, depth: float) -> list[int]:
         """Bucket sizes where there may be a peak other than the nearest distance's."""
-        marks = []
+        marks = [self._typical]
         if (per_record, 0.0) in self._known:
             marks.append(self._known[(per_record, 0.0)][1])
         if self.padding is not None and not per_record:
-            marks += [first, self._typical]
+            marks.append(first)
         p = self.parameters
         if p.threshold * log(p.sampling_rate) > depth:  # every record sampled: not too rare
-            marks += [first, self._typical]
+            marks.append(first)
         return marks
 
     @property
@@ -196,7 +196,7 @@ class DistanceSuprema:
         known = [
             (d, at, value + (log(max(at, 1)) if per_record else 0.0))
             for (kind, d), (value, at) in self._known.items()
-            if kind == per_record and value > -np.inf
+            if kind == per_record and value > -np.inf and (d > 0) == bool(distances[0] > 0)
         ]
         if known:
             table = np.array(known)

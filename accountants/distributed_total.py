@@ -15,7 +15,8 @@ would have added does not count.
 """
 
 from dataclasses import dataclass, replace
-from math import isinf, sqrt
+from functools import cached_property
+from math import atanh, erfc, exp, isinf, log, pi, sqrt, tanh
 from typing import Literal
 
 from numpy.typing import ArrayLike
@@ -150,7 +151,7 @@ class DistributedTotal(PrivacyProfile):
         release, slack = self._account
         return CloseProfile(base=TightTotal(parameters=release, padding=self.padding), slack=slack)
 
-    @property
+    @cached_property
     def _account(self) -> tuple[FreE2TParameters, float]:
         """The release with continuous noise, and the slack."""
         p, noise = self.parameters, self.noise
@@ -162,12 +163,13 @@ class DistributedTotal(PrivacyProfile):
         if noise.local_noise == "threshold":
             local = p.noise_std / noise.granularity / sqrt(p.threshold) * (1 - 4 * _UNIT)
             most = self._most(local, d)
-            sums = convolution_slack(local_scale=local, contributors=most)
+            sums = largest_slack(local, honest, most)
             smooth = best_smoothing(local_scale=local, contributors=honest, dimension=d)
         else:
             local = p.noise_std / noise.granularity / sqrt(p.records_max) * (1 - 4 * _UNIT)
             most = honest
-            sums = convolution_slack(local_scale=local, contributors=p.records_max)
+            # the slack of n of them falls with their noise, which is least at the largest count
+            sums = largest_slack(local, honest, max(p.records_max, honest))
             scale = std / noise.granularity
             smooth = best_smoothing(local_scale=scale, contributors=1, dimension=d)
         loss = smooth.variance * noise.granularity**2 / std**2 * (1 + 8 * _UNIT)
@@ -191,6 +193,46 @@ class DistributedTotal(PrivacyProfile):
         most = max(self.parameters.records_max, honest)
         while most > honest:
             if dimension * convolution_slack(local_scale=local, contributors=most) < _NEGLIGIBLE:
-                return most
+                break
             most = max(honest, most // 8)
-        return honest
+        while most > honest and dimension * largest_slack(local, honest, most) >= _NEGLIGIBLE:
+            most = max(honest, most // 8)
+        return most
+
+
+def largest_slack(local_scale: float, first: int, last: int) -> float:
+    r"""Return an upper bound of :func:`convolution_slack` over ``first`` <= n <= ``last``.
+
+    The slack is not monotone in n. By :math:`e_n \le I_n = e_n + \mathrm{erfc}(\sqrt{nK}/2)` and
+    :math:`I_n \le (n/m)^{3/2} e^{(n-m) a(0)} I_m` for :math:`m \le n`
+    (``docs/proofs/server-views.md``) ranges of n are cut until none exceeds the largest slack seen
+    by more than 2%.
+
+    Parameters
+    ----------
+    local_scale : float
+        s > 0, one contributor's noise in units of the granularity.
+    first, last : int
+        1 <= ``first`` <= ``last``.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter lies outside its range.
+    """
+    k = 2 * pi**2 * local_scale**2
+    best = max(convolution_slack(local_scale=local_scale, contributors=n) for n in (first, last))
+    bound, ranges_left = best, [(first, last)]
+    while ranges_left and best < float("inf"):
+        low, high = ranges_left.pop()
+        here = convolution_slack(local_scale=local_scale, contributors=low)
+        best = max(best, here)
+        whole = tanh(here) + erfc(sqrt(low * k) / 2)
+        steps = 1.5 * log(high / low) + (high - low) * 2.2 * exp(-k)
+        above = whole * exp(min(steps, 700.0)) * (1 + 1e-9) if low < high else here
+        if low == high or above <= max(1.02 * tanh(best), 1e-280):
+            bound = max(bound, atanh(above) if low < high else here)
+            continue
+        middle = min(max(int(sqrt(low) * sqrt(high)), low), high - 1)
+        ranges_left += [(low, middle), (middle + 1, high)]
+    return max(best, bound)

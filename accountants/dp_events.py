@@ -4,9 +4,9 @@
 package with Gaussian, Laplace, sampled, self-composed and composed events of dp_accounting. Made
 for dp_accounting 0.6: it overrides ``PLDAccountant._maybe_compose``, which is not public there.
 
-The numbers are dp_accounting's, with its discrete Fourier transforms in double precision: deltas
-below about 1e-12 are not certain. :func:`accountants.composition.compose_sequentially` composes
-guarantees without that floor.
+The numbers are dp_accounting's. Its compositions are discrete Fourier transforms in double
+precision, whose error, up to about 1e-12 of each delta, is not added to its results.
+:func:`accountants.composition.compose_sequentially` composes guarantees with all errors added.
 """
 
 from typing import Any
@@ -102,9 +102,9 @@ class GuaranteeAccountant(PLDAccountant):  # type: ignore[misc]
             If the event, or a part of it, is not supported: another relation or view, sampling of a
             guarantee, or an event unknown here.
         ParameterError
-            If ``count`` is not a whole number >= 0, or the grid is too fine for a guarantee.
+            If ``count`` is not a whole number >= 1, or the grid is too fine for a guarantee.
         """
-        super().compose(event, ranges.whole("count", count))
+        super().compose(event, ranges.positive_integer("count", count))
         return self
 
     def get_epsilon(self, target_delta: float) -> float:
@@ -139,15 +139,13 @@ class GuaranteeAccountant(PLDAccountant):  # type: ignore[misc]
             problem = self._mismatch(event.guarantee)
             if problem:
                 return _Problem(invalid_event=event, error_message=problem)
-            if do_compose and count > 0:
+            if do_compose:
                 loss = dominating(event.guarantee.profile, points=self._points)
                 pld = loss.to_pld(interval=self._value_discretization_interval)
                 self._pld = self._pld.compose(pld.self_compose(count))
             return None
         if isinstance(event, dp_event.RandomizedResponseDpEvent):
             return self._randomized_response(event, count, do_compose)
-        if count == 0 and do_compose:
-            return None
         return super()._maybe_compose(event, count, do_compose)
 
     def _mismatch(self, guarantee: Guarantee) -> str | None:
@@ -166,12 +164,8 @@ class GuaranteeAccountant(PLDAccountant):  # type: ignore[misc]
     ) -> Any:
         """Compose ``count`` times: dp_accounting 0.6 composes it once, whatever the count."""
         trivial = event.num_buckets == 1 or event.noise_parameter == 0
-        if not do_compose or count <= 1 or trivial:
-            return (
-                None
-                if do_compose and count == 0
-                else super()._maybe_compose(event, count, do_compose)
-            )
+        if not do_compose or count == 1 or trivial:
+            return super()._maybe_compose(event, count, do_compose)
         one = privacy_loss_distribution.from_randomized_response(
             noise_parameter=event.noise_parameter,
             num_buckets=event.num_buckets,

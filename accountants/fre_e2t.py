@@ -43,7 +43,8 @@ class FreE2TParameters:
     rounding_distance : float, optional
         What rounding can add to a distance; :math:`g \sqrt d` (nearest point) unless given.
     noise_growth : NoiseGrowth, optional
-        For noise that grows with the count; ``noise_std`` is then that at the threshold.
+        For noise that grows with the count; ``noise_std`` is then that at its threshold, which is
+        at most the release's.
 
     Raises
     ------
@@ -86,6 +87,11 @@ class FreE2TParameters:
         ranges.non_negative("lattice_step", self.lattice_step)
         if self.rounding_distance is not None:
             ranges.non_negative("rounding_distance", self.rounding_distance)
+        if self.noise_growth is not None and self.noise_growth.threshold > self.threshold:
+            raise ParameterError(  # the u-free bound's chords need shifts that are not stretched
+                f"noise_growth.threshold = {self.noise_growth.threshold!r}: "
+                f"at most threshold = {self.threshold!r} is needed"
+            )
 
     @property
     def grid(self) -> GridCollision:

@@ -109,24 +109,27 @@ class AnalyticGaussian:
     Parameters
     ----------
     noise_multiplier : float
-        Noise standard deviation over L2 sensitivity, > 0. Adjacency is whatever the sensitivity
-        was taken for.
+        Noise standard deviation over L2 sensitivity, >= 0 (0: delta is 1; ``inf``: it is 0).
+        Adjacency is whatever the sensitivity was taken for.
 
     Raises
     ------
     ParameterError
-        If ``noise_multiplier`` is not a finite number > 0.
+        If ``noise_multiplier`` is not a number >= 0.
     """
 
     noise_multiplier: float
 
     def __post_init__(self) -> None:
         """Check the range."""
-        ranges.positive("noise_multiplier", self.noise_multiplier)
+        ranges.non_negative("noise_multiplier", self.noise_multiplier, finite=False)
 
     def log_delta(self, epsilon: ArrayLike) -> Floats:
         """Natural logarithm of :meth:`delta`, meaningful far below 1e-308."""
-        return log_hockey_stick(ranges.epsilons(epsilon), 1.0 / self.noise_multiplier)
+        values = ranges.epsilons(epsilon)
+        if self.noise_multiplier == 0:
+            return np.zeros(values.shape)
+        return log_hockey_stick(values, 1.0 / self.noise_multiplier)
 
     def delta(self, epsilon: ArrayLike) -> Floats:
         """Smallest delta at each ``epsilon`` >= 0, rounded up; same shape."""

@@ -129,8 +129,10 @@ def far_share(*, sampling_rate: float, threshold: int) -> float:
     ParameterError
         If a parameter lies outside its range.
     """
-    ranges.open_unit("sampling_rate", sampling_rate)
+    ranges.sampling_rate(sampling_rate)
     ranges.release_threshold(threshold)
+    if sampling_rate == 1:
+        return 1 / max(1, threshold - 1) * (1 + 1e-15)
     terms = JointTerms(
         sampling_rate=sampling_rate,
         threshold=threshold,

@@ -76,7 +76,9 @@ class GroupTerms:
         own, widened = np.full((2, len(others)), -np.inf)
         if factor == -np.inf or not len(others):
             return own, widened
-        kept, left_out = self._columns(float(np.min(floor)) - max(self._raise(log_ratio), 0.0))
+        least = float(np.min(floor))
+        kept = self._columns(least - max(log_ratio, 0.0) * (self.direction == "remove"))
+        left_out = least if len(kept) < self.records else -np.inf
         lowered = np.maximum(self.threshold - slack, 1)  # a count of 0 says what "nothing" says
         first, last = self._range(others, lowered, floor)
         work = np.cumsum((last - first + 1) * (len(kept) + 1)) // _CHUNK
@@ -132,8 +134,10 @@ class GroupTerms:
         if self.direction == "add":
             if np.isinf(epsilon):
                 return some, float("inf")
-            log_a = epsilon + np.log1p(np.exp(none - some) * -np.expm1(-epsilon))
-            return some + 4 * _UNIT * (1 + abs(some)), float(log_a - 16 * _UNIT * (1 + log_a))
+            odds = np.exp(min(none - some, 700.0))
+            log_a = epsilon + np.log1p(odds * -np.expm1(-epsilon))
+            slip = 8 * _UNIT * (2 + log_a + abs(some))
+            return some + 4 * _UNIT * (1 + abs(some)), float(log_a - slip)
         if epsilon >= -none:
             return -np.inf, float("inf")
         lost = np.exp(none + epsilon) * -np.expm1(-epsilon)  # q0 (e^epsilon - 1)
@@ -143,25 +147,19 @@ class GroupTerms:
         log_b = some + epsilon - np.log(c)
         return float(np.log(c)), float(log_b - 8 * _UNIT * (1 + abs(some) + epsilon + abs(log_b)))
 
-    def _raise(self, log_ratio: float) -> float:
-        """How much leaving a record count out of the mixture may weigh."""
-        return log_ratio if self.direction == "remove" else 0.0
-
-    def _columns(self, floor: float) -> tuple[Counts, float]:
-        """Numbers of the user's records to sum over, and the logarithm of what the others add."""
+    def _columns(self, floor: float) -> Counts:
+        """Numbers of the user's records to sum over: the others' probability is below e^floor."""
         mass, slip = self.weights
         k = np.arange(1, self.records + 1)
         if self.records <= _FEW:
-            return k, -np.inf
+            return k
         logs = mass + slip
         low = np.logaddexp.accumulate(logs) < floor - 1
         high = np.logaddexp.accumulate(logs[::-1])[::-1] < floor - 1
         inside = ~(low | high)
         if not inside.any():
             inside[int(np.argmax(logs))] = True
-        if inside.all():
-            return k, -np.inf
-        return k[inside], floor
+        return k[inside]
 
     def _range(self, others: Counts, lowered: Counts, floor: Floats) -> tuple[Counts, Counts]:
         """First and last count to sum, by Chernoff's and Bernstein's bounds."""
@@ -223,7 +221,7 @@ class _Run:
             )
         widening = np.full(len(counts), -np.inf)
         steps = terms.threshold - counts[below]
-        widening[below] = gains + _log_reached(steps, np.repeat(self.slack, self._lengths)[below], p)
+        widening[below] = gains + log_reached(steps, np.repeat(self.slack, self._lengths)[below], p)
         return (
             self._log_sums(np.where(above, values, -np.inf)),
             self._log_sums(widening),
@@ -255,9 +253,9 @@ class _Run:
             step = np.log(np.maximum(longer, 0) / np.maximum(trials - longer + 1.0, 1.0)) + odds
         step = step[lead[:, None] - np.arange(most)]
         ratio = np.cumsum(step, axis=1)[:, self.kept - 1]
-        large = np.cumsum(np.where(np.isfinite(step), np.abs(step), 0.0), axis=1)[:, self.kept - 1]
-        wrong = slip + 8 * _UNIT * (4 + np.abs(weight) + self.kept * (3 + abs(odds) + large))
-        return (value + error)[lead], joint, weight + ratio, wrong
+        large = np.log(sizes[:, None] + 2.0) + abs(odds)  # bounds the finite steps
+        wrong = np.abs(weight) + self.kept * (2 + abs(odds) + (self.kept + 1) * large)
+        return (value + error)[lead], joint, weight + ratio, slip + 4 * _UNIT * (4 + wrong)
 
     def _added(
         self, mass: Floats, joint: Floats, ratio: Floats, slip: Floats, inside: Floats
@@ -265,10 +263,12 @@ class _Run:
         """Logarithm of each count's contribution ("add"), up."""
         values = log_row_sum(joint)
         if np.isinf(self.log_ratio):
-            return np.where(inside, -np.inf, values)
+            return values if np.isinf(self.terms.shift) else np.where(inside, -np.inf, values)
         within = np.flatnonzero(inside)
-        excess = log_mixture_excess((ratio + slip)[within] - self.log_ratio, self._shifts)
-        excess += 2 * _UNIT * self.log_ratio + self.log_ratio + mass[within]
+        slip = slip[within] + 2 * _UNIT * self.log_ratio
+        excess = log_mixture_excess(ratio[within] + slip - self.log_ratio, self._shifts)
+        excess += self.log_ratio + mass[within]
+        excess += 4 * _UNIT * (self.log_ratio + np.abs(mass[within]))
         values[within] = np.minimum(values[within], excess)
         return values
 
@@ -276,7 +276,8 @@ class _Run:
         """Logarithm of each count's contribution ("remove"), up."""
         values = np.full(len(mass), -np.inf)
         within = np.flatnonzero(inside)
-        lowered = (ratio - slip)[within] + self.log_ratio
+        slip = slip[within] + 2 * _UNIT * abs(self.log_ratio)
+        lowered = ratio[within] - slip + self.log_ratio
         values[within] = mass[within] + log_mixture_deficit(lowered, self._shifts)
         return values
 
@@ -300,17 +301,18 @@ class _Run:
     def _nothing_counts(self, mass: Floats, joint: Floats) -> Floats:
         """Whether "nothing" may still count when the threshold is each count, one by one."""
         p = self.terms.sampling_rate
-        _, with_user = self.terms.nothing(self.others, self.first, self.log_ratio)
-        without = _below(self.others, self.first, p) * (1 + _TAIL)
-        without = without + self._sum_before(np.exp(mass)) * (1 + 1e-12) + 1e-300
-        with_user = with_user + self._sum_before(np.exp(log_row_sum(joint))) * (1 - 1e-9)
+        _, start = self.terms.nothing(self.others, self.first, self.log_ratio)
+        with_user = np.repeat(start, self._lengths)
+        with_user += self._sum_before(np.exp(log_row_sum(joint))) * (1 - 1e-6)
+        without = np.repeat(_below(self.others, self.first, p), self._lengths) * (1 + _TAIL)
+        without += self._sum_before(np.exp(mass)) * (1 + 1e-12) + 1e-300
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(without) > np.log(with_user) + self.log_ratio)
 
     def _sum_before(self, values: Floats) -> Floats:
         """Sum of each run's values before each of its counts."""
-        total = np.cumsum(values)
-        return total - values - np.repeat((total - values)[self._begin], self._lengths)
+        runs = np.split(values, self._begin[1:])
+        return np.concatenate([np.cumsum(run) - run for run in runs])
 
     def _log_sums(self, logs: Floats) -> Floats:
         """Logarithm of the sum over each run, up."""
@@ -341,7 +343,7 @@ def _log_expm1(x: float) -> float:
     return float(x + np.log(-np.expm1(-x)))
 
 
-def _log_reached(steps: Counts, trials: Counts, p: float) -> Floats:
+def log_reached(steps: Counts, trials: Counts, p: float) -> Floats:
     """Logarithm of Pr[Bin(trials, p) >= steps], up; ``trials`` beyond 2^51 stand for any number."""
     tail = betainc(np.minimum(steps, trials), np.maximum(trials - steps + 1, 1), p) * (1 + 1e-11)
     sure = (trials > 2**51) | (steps <= trials * p)

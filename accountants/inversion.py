@@ -142,7 +142,8 @@ def _tightened(
 ) -> float:
     """Move up until ``certified`` holds, then down while it holds with room to spare.
 
-    It stops ``close`` to a point that failed. ``slope`` is about how fast it falls; a wrong one costs evaluations, nothing else.
+    It stops ``close`` to a point that failed. ``slope`` is about how fast it falls; a wrong one
+    costs evaluations, nothing else.
     """
     failed: tuple[float, float] | None = None
     step = 0.0

@@ -66,7 +66,8 @@ class JointRelease(PrivacyProfile):
         N, the number of other records in the bucket; without it the supremum over
         0..``others_max`` is taken.
     others_max : int, optional
-        Public upper bound of N; without it the supremum is over all N.
+        Public upper bound of N; without it the supremum is over all N up to 2^52 (where
+        p >= 1e-14, larger ones make no difference).
     growth : NoiseGrowth, optional
         For noise that grows with the count; ``shift`` is then that at the threshold.
     padding : TagPadding, optional

@@ -103,6 +103,10 @@ class JointTerms:
         if hidden is not None:
             ends.append(hidden)
             wide_ends.append(wide_hidden)
+        if self.padding is not None and self.direction == "remove":  # a count of 0, released later
+            none, slip = log_pmf(0, others, p)
+            reached = _log_reached(np.full(others.shape, self.threshold), slack, p)
+            wide_ends.append(none + slip + reached)
         kept = np.where(counts >= self.threshold, terms, -np.inf)
         below = np.flatnonzero((counts < self.threshold) & (np.repeat(slack, lengths) > 0))
         if self.direction == "remove" and self.padding is None:

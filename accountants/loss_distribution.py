@@ -13,7 +13,7 @@ logarithm and rounded up. Proof: ``docs/proofs/composition.md``.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
@@ -29,8 +29,7 @@ Places = NDArray[np.int64]
 
 _UNIT = 2.0**-53
 _START = 17  # samples before the first refinement
-_EPSILON_END = 1500.0  # where sampling ends if the profile has no other end
-_EPSILON_MAX = 1e6  # where it ends in any case
+_EPSILON_END, _EPSILON_MAX = 1500.0, 1e6  # where sampling ends if there is no end, in any case
 _NEAREST = 1e-9  # samples are not closer, relative to epsilon
 _GRID_MAX = 2**23
 _NEGLIGIBLE = 1e-40  # mass at the lowest losses that is moved up rather than given a grid
@@ -54,8 +53,7 @@ class LossDistribution(PrivacyProfile):
     Raises
     ------
     ParameterError
-        If the arrays do not fit, the losses do not rise, or the masses with that at infinity do not
-        sum to 1 within 1e-6. A sum a little below 1 is taken as it is: use :meth:`from_masses`.
+        If the arrays do not fit, the losses do not rise, or all masses do not sum to 1 within 1e-6.
     """
 
     losses: Floats
@@ -131,6 +129,12 @@ class LossDistribution(PrivacyProfile):
         epsilons, logs = _samples(profile, points, log_tail, tolerance)
         return _hull(epsilons, np.minimum.accumulate(logs))
 
+    @cached_property
+    def log_total(self) -> float:
+        """Ln of the sum of all masses, rounded up; a little above 0, as the masses are."""
+        total = float(np.logaddexp(np.logaddexp.reduce(self.log_masses), self.log_infinity))
+        return max(total, 0.0) + 4 * _UNIT * (1 + len(self.losses))
+
     def log_delta(self, epsilon: ArrayLike) -> Floats:
         """Upper bound of ln delta at each ``epsilon`` >= 0 (``inf`` allowed); same shape."""
         values = ranges.epsilons(epsilon)
@@ -171,9 +175,8 @@ class LossDistribution(PrivacyProfile):
         Notes
         -----
         For distributions that are the same in both directions, as those of :meth:`from_profile`.
-        dp_accounting's compositions are discrete Fourier transforms in double precision: deltas
-        below about 1e-12 are not certain there. :class:`accountants.composition.ComposedProfile`
-        has no such floor.
+        dp_accounting's compositions do not add the error of their discrete Fourier transforms, up
+        to about 1e-12 of each delta; :class:`accountants.composition.ComposedProfile` does.
         """
         step = ranges.positive("interval", interval)
         masses = exp_up(self.log_masses)

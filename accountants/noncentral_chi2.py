@@ -22,19 +22,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import erfcx, gammaln
 
+from accountants import ranges
 from accountants.errors import ParameterError
 from accountants.ranges import Floats
 
 DEGREES_LIMIT = 10**5
-LARGE = 1e12
-"""Largest x and noncentrality that are summed."""
-
+LARGE = 1e12  # largest x and noncentrality that are summed
 _UNIT = 2.0**-53
 _LOG_2PI = float(np.log(2 * np.pi))
 _CELLS = 1200.0  # cells for each standard deviation of the terms, where there are more terms
 _WIDTH = 8.0  # standard deviations on each side of the centre
 _DEEP = 45.0  # e^-45 of a sum is left to the bounds of its remainder
-_SMALLEST = 1e-290
+_SMALLEST, _HUGE = 1e-290, 1e300
 
 Pair = tuple[float, float]
 
@@ -79,21 +78,65 @@ def log_sf_down(x: ArrayLike, *, degrees: ArrayLike, noncentrality: ArrayLike) -
     return _each(x, degrees, noncentrality, upper_tail=True)[0]
 
 
-def log_cdf_bounds(
-    x: ArrayLike, *, degrees: ArrayLike, noncentrality: ArrayLike
-) -> tuple[Floats, Floats]:
-    """Return both bounds of ln Pr[X <= x], lower first, for the price of one of them."""
-    return _each(x, degrees, noncentrality, upper_tail=False)
-
-
 def chernoff_log_cdf(x: ArrayLike, *, degrees: ArrayLike, noncentrality: ArrayLike) -> Floats:
     r"""Return Chernoff's upper bound of ln Pr[X <= x], in closed form.
 
     :math:`\min_\theta E e^{\theta(x - X)}` is at :math:`s = 1/(1+2\theta)` with
     :math:`d s + \lambda s^2 = x`; 0 from the mean on. Arguments as :func:`log_cdf_up`, any size.
     """
-    points, d, shift = _checked(x, degrees, noncentrality)
-    return _chernoff(points, d, shift, upper_tail=False)
+    return _chernoff(*_checked(x, degrees, noncentrality), upper_tail=False)
+
+
+def centroid_hit_probability(
+    *, offset_norm: ArrayLike, count: ArrayLike, noise_std: float, radius: float, dimension: int
+) -> tuple[Floats, Floats]:
+    """Bound ln Pr[a bucket's noisy centroid lies within ``radius`` of a point], lower bound first.
+
+    Parameters
+    ----------
+    offset_norm : array_like
+        Distance >= 0 of the sampled members' exact centroid from the point.
+    count : array_like of int
+        n >= 1, the members that were sampled.
+    noise_std : float
+        Standard deviation > 0 on each coordinate of the sum; the centroid has this over n.
+    radius : float
+        > 0, in the unit of the embeddings.
+    dimension : int
+        d, 1 to 1e5.
+
+    Raises
+    ------
+    ParameterError
+        If an argument lies outside its range.
+
+    Notes
+    -----
+    Exact for the sampled bucket: n^2/noise_std^2 times the squared distance is noncentral
+    chi-square. Its mean over simulated buckets is the Rao-Blackwell estimate of a hit.
+    """
+    ranges.positive("noise_std", noise_std)
+    ranges.positive("radius", radius)
+    offset, n = np.broadcast_arrays(np.asarray(offset_norm, float), np.asarray(count, float))
+    if not np.all((offset >= 0) & np.isfinite(offset)):
+        raise ParameterError(f"offset_norm = {offset_norm!r}: finite numbers >= 0 are needed")
+    if not np.all((n >= 1) & (n == np.floor(n)) & np.isfinite(n)):
+        raise ParameterError(f"count = {count!r}: whole numbers >= 1 are needed")
+    x_down, x_up = scaled_square(radius, n, noise_std)
+    nc_down, nc_up = scaled_square(offset, n, noise_std)
+    known = np.isfinite(nc_up)
+    down = log_cdf_down(x_down, degrees=dimension, noncentrality=np.where(known, nc_up, 0.0))
+    up = log_cdf_up(x_up, degrees=dimension, noncentrality=nc_down)
+    return np.where(known, down, -np.inf), up
+
+
+def scaled_square(length: ArrayLike, n: ArrayLike, noise_std: float) -> tuple[Floats, Floats]:
+    """Return bounds of (length n / noise_std)^2; the lower one is finite."""
+    size = np.asarray(length, float)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        value = np.where(size > 0, size * (np.asarray(n, float) / noise_std), 0.0) ** 2
+        up = np.where(size > 0, value * (1 + 10 * _UNIT) + 1e-300, 0.0)
+    return np.minimum(value * (1 - 10 * _UNIT), _HUGE), up
 
 
 def _checked(x: ArrayLike, degrees: ArrayLike, noncentrality: ArrayLike) -> tuple[Floats, ...]:
@@ -119,9 +162,7 @@ def _each(
     points, d, shift = _checked(x, degrees, noncentrality)
     down, up = np.empty(points.size), np.empty(points.size)
     with np.errstate(all="ignore"):
-        for i, (one, df, nc) in enumerate(
-            zip(points.ravel(), d.ravel(), shift.ravel(), strict=True)
-        ):
+        for i, (one, df, nc) in enumerate(np.column_stack([a.ravel() for a in (points, d, shift)])):
             down[i], up[i] = _tail(float(one), float(df), float(nc), upper_tail)
     return down.reshape(points.shape), up.reshape(points.shape)
 
@@ -152,20 +193,19 @@ def _complement(log_value: float) -> float:
     """Return ln(1 - e^log_value), relative error at most 4 units."""
     if log_value >= 0:
         return -np.inf
-    if log_value > -0.7:
-        return float(np.log(-np.expm1(log_value)))
-    return float(np.log1p(-np.exp(log_value))) if log_value > -700 else -float(np.exp(log_value))
+    big = log_value > -0.7
+    return float(np.log(-np.expm1(log_value)) if big else np.log1p(-np.exp(log_value)))
 
 
 def _chernoff(x: Floats, d: Floats, nc: Floats, *, upper_tail: bool) -> Floats:
     """Return Chernoff's upper bound of one tail's logarithm."""
     with np.errstate(all="ignore"):
         scale = np.maximum(np.maximum(x, nc), d)  # against overflow of the products
-        b, c, v = d / scale, nc / scale, np.minimum(x, 1e300) / scale
+        b, c, v = d / scale, nc / scale, np.minimum(x, _HUGE) / scale
         s = 2 * v / (b + np.sqrt(b * b + 4 * c * v))
         s = np.maximum(s, 1.0) if upper_tail else np.clip(s, 1e-300, 1.0)
         theta = (1 / s - 1) / 2
-        parts = theta * np.minimum(x, 1e300), -theta * nc * s, 0.5 * d * np.log(s)
+        parts = theta * np.minimum(x, _HUGE), -theta * nc * s, 0.5 * d * np.log(s)
         size = np.abs(parts[0]) + np.abs(parts[1]) + np.abs(parts[2])
         value = parts[0] + parts[1] + parts[2] + 16 * _UNIT * size
         value = np.where(np.isnan(value), 0.0, np.minimum(value, 0.0))
@@ -177,12 +217,12 @@ def _chernoff(x: Floats, d: Floats, nc: Floats, *, upper_tail: bool) -> Floats:
 # --- the sum ------------------------------------------------------------------------------------
 
 
-def _sum(a: float, y: float, m: float, upper_tail: bool) -> Pair:
+def _sum(a: float, y: float, m: float, upper_tail: bool, width: float = _WIDTH) -> Pair:
     """Return bounds of ln of the mixture's sum, for one tail."""
     saddle = 2 * m * y / (a + np.sqrt(a * a + 4 * m * y))
-    centre = max(saddle, m) if upper_tail else min(saddle, m)
+    centre = float(max(saddle, m) if upper_tail else min(saddle, m))
     step = max(1, int(np.sqrt(centre / 2) / _CELLS))
-    half = _WIDTH * np.sqrt(centre) + 30.0
+    half = width * float(np.sqrt(centre)) + 30.0
     first = max(0, int(centre - half)) if m > 0 else 0
     count = int((centre + half - first) / step) + 2 if m > 0 else 1
     low, high = _central(a, y, first, count, step, upper_tail)
@@ -195,15 +235,13 @@ def _sum(a: float, y: float, m: float, upper_tail: bool) -> Pair:
     if first > 0:
         ends.append((high[0], (high[0] - low[1]) / step))
     for end, slope in ends:
-        if not slope < -1e-9:  # the window misses the bulk: cannot be, but nothing else holds then
-            return -np.inf, 0.0
+        if not slope < 0:  # lost in the rounding of a logarithm near 1e12: steeper farther out
+            return _sum(a, y, m, upper_tail, 2 * width) if width < 500 else (-np.inf, 0.0)
         pieces.append(np.array([end + slope - np.log(-np.expm1(slope))]))
     up = _total(np.concatenate(pieces))
     down = _total(np.concatenate([_cells_down(low, step), low[-1:]]))
-    return (
-        down - 8 * _UNIT * (abs(down) + 50) - 1e-13,
-        min(up + 8 * _UNIT * (abs(up) + 50) + 1e-13, 0.0),
-    )
+    down_error, up_error = (8 * _UNIT * (abs(one) + 50) + 1e-13 for one in (down, up))
+    return down - down_error, min(up + up_error, 0.0)
 
 
 def _central(
@@ -237,15 +275,14 @@ def _central(
 
 
 def _settled(lower: float, upper: float) -> bool:
-    """Whether the tail of the gamma law at (edge, y) is 1 up to e^-45."""
-    exponent = float(_deviance(np.array([lower]), np.array([upper]))[0])
-    return lower < upper and exponent > _DEEP if lower > 0 else False
+    """Whether the gamma law's tail towards ``upper`` is 1 up to e^-45."""
+    return 0 < lower < upper and _exponent(lower, upper) > _DEEP
 
 
 def _reach(upper: float, lower: float) -> float:
     """How far the masses have to be followed from an exponent past (or up to) y."""
     if upper <= lower:
-        return lower - upper + 9 * np.sqrt(lower) + 40
+        return lower - upper + 9 * float(np.sqrt(lower)) + 40
     return float(min(9 * np.sqrt(upper) + 40, _DEEP / np.log(upper / lower) + 2))
 
 
@@ -255,8 +292,7 @@ def _start_below(e: float, y: float, low: float, high: float) -> Pair:
     if e + 1 > y * (1 + 1e-12):
         up = min(up, high - float(np.log1p(-y / (e + 1))) + 1e-11)
     elif 0 < e < y:
-        exponent = float(_deviance(np.array([e]), np.array([y]))[0]) * (1 - 1e-13)
-        down = max(down, _complement(-exponent) * (1 + 4 * _UNIT))
+        down = max(down, _complement(-_exponent(e, y) * (1 - 1e-13)) * (1 + 4 * _UNIT))
     return down, up
 
 
@@ -272,8 +308,7 @@ def _start_above(e: float, y: float, high: float) -> Pair:
     if e - 1 < y * (1 - 1e-12):
         up = min(up, high + float(np.log(e / (y - e + 1))) + 1e-11)
     elif e > y:
-        exponent = float(_deviance(np.array([e]), np.array([y]))[0]) * (1 - 1e-13)
-        down = max(down, _complement(-exponent) * (1 + 4 * _UNIT))
+        down = max(down, _complement(-_exponent(e, y) * (1 - 1e-13)) * (1 + 4 * _UNIT))
     return down, up
 
 
@@ -305,14 +340,12 @@ def _cells_up(low: Floats, high: Floats, step: int) -> Floats:
     """Return ln of upper bounds of the sums over each cell; see :func:`_cells_down`."""
     if step == 1:
         return high[:-1]
-    size = len(low) - 1
-    left = np.full(size, (step - 1) // 2)
+    left = np.full(len(low) - 1, (step - 1) // 2)
     left[0], left[-1] = 0, step - 1
     right = step - 1 - left
-    rising = np.zeros(size)  # slope of the chord before the cell, followed to the right
-    rising[1:] = (high[1:-1] - low[:-2]) / step
-    falling = np.zeros(size)  # slope of the chord after the cell, followed to the left
-    falling[:-1] = (high[1:-1] - low[2:]) / step
+    # slopes of the chords before the cell, going right, and after it, going left
+    rising = np.append(0.0, (high[1:-1] - low[:-2]) / step)
+    falling = np.append((high[1:-1] - low[2:]) / step, 0.0)
     parts = [high[:-1], _line(high[:-1], rising, left), _line(high[1:], falling, right)]
     total = np.logaddexp(parts[0], np.logaddexp(parts[1], parts[2]))
     return np.asarray(total + 16 * _UNIT * (np.abs(total) + np.abs(high[1:]) + 1))
@@ -323,6 +356,10 @@ def _line(end: Floats, slope: Floats, terms: Floats) -> Floats:
     size = np.maximum(np.abs(slope), 1e-300)
     ratio = np.log(np.expm1(-size * terms) / np.expm1(-size))
     return np.asarray(end + np.where(slope > 0, slope * terms, slope) + ratio)
+
+
+def _exponent(x: float, mean: float) -> float:
+    return float(_deviance(np.array([x]), np.array([mean]))[0])
 
 
 def _total(logs: Floats) -> float:
@@ -343,8 +380,9 @@ def _log_poisson(e: Floats, mean: float) -> tuple[Floats, Floats]:
     big = np.maximum(e, 16.0)
     exponent = _deviance(big, np.array(mean))
     square = big * big
-    series = (1 / 12 - (1 / 360 - (1 / 1260 - (1 / 1680 - 1 / 1188 / square) / square) / square)
-              / square) / big
+    series = (
+        1 / 12 - (1 / 360 - (1 / 1260 - (1 / 1680 - 1 / 1188 / square) / square) / square) / square
+    ) / big
     large = -exponent - series - 0.5 * (np.log(big) + _LOG_2PI)
     large_error = 32 * _UNIT * (exponent + 20)
     is_small = e < 16

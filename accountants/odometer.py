@@ -120,8 +120,17 @@ class Odometer:
         """Sum of the deltas, correctly rounded."""
         return _total([(charge.delta, charge.count) for charge in self.charges])
 
-    def charge(self, guarantee: Guarantee, *, delta: float, count: int = 1) -> "Odometer":
-        """Return the odometer after ``count`` runs, each charged its epsilon at ``delta``.
+    def charge(
+        self,
+        guarantee: Guarantee,
+        *,
+        delta: float | None = None,
+        epsilon: float | None = None,
+        count: int = 1,
+    ) -> "Odometer":
+        """Return the odometer after ``count`` runs, each charged one point of its profile.
+
+        The point is that at ``delta`` or that at ``epsilon``, of which exactly one is given.
 
         Raises
         ------
@@ -130,27 +139,32 @@ class Odometer:
         BudgetExceededError
             If not all of the runs fit in the budget; none is charged.
         ParameterError
-            If ``delta`` or ``count`` is not allowed.
+            If a value is not allowed.
         """
         _about(guarantee, self.adjacency, self.view)
-        spent = float(guarantee.epsilon(_delta(delta)))
-        if math.isinf(spent):
-            raise BudgetExceededError(f"epsilon of '{guarantee.name}' at delta = {delta!r} is inf")
-        charge = Charge(name=guarantee.name, epsilon=spent, delta=delta, count=count)
+        if (delta is None) == (epsilon is None):
+            raise ParameterError(f"delta, epsilon = {delta!r}, {epsilon!r}: one of them is needed")
+        if epsilon is not None:
+            spent = ranges.non_negative("epsilon", epsilon)
+            delta = float(guarantee.delta(spent))
+        elif delta is not None:
+            spent = float(guarantee.epsilon(_delta(delta)))
+            if math.isinf(spent):
+                raise BudgetExceededError(f"epsilon of '{guarantee.name}' at {delta!r} = inf")
+        charge = Charge(name=guarantee.name, epsilon=spent, delta=float(delta or 0), count=count)
         return replace(self, charges=(*self.charges, charge))
 
-    def can_run(self, guarantee: Guarantee, *, delta: float, count: int = 1) -> bool:
-        """Whether :meth:`charge` would be accepted.
-
-        Raises
-        ------
-        MismatchError
-            If the guarantee is about other neighbours or another view.
-        ParameterError
-            If ``delta`` or ``count`` is not allowed.
-        """
+    def can_run(
+        self,
+        guarantee: Guarantee,
+        *,
+        delta: float | None = None,
+        epsilon: float | None = None,
+        count: int = 1,
+    ) -> bool:
+        """Whether :meth:`charge` would be accepted; raises what it raises but for the budget."""
         try:
-            self.charge(guarantee, delta=delta, count=count)
+            self.charge(guarantee, delta=delta, epsilon=epsilon, count=count)
         except BudgetExceededError:
             return False
         return True

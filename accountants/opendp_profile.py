@@ -12,7 +12,7 @@ def to_opendp(profile: PrivacyProfile) -> Any:
     """Return ``profile`` as an ``opendp.measures`` privacy profile.
 
     Its ``delta(epsilon)`` and ``epsilon(delta)`` are those of ``profile``; OpenDP inverts by
-    bisection, with about a hundred evaluations. It is the distance of OpenDP's smoothed max
+    bisection, with some sixty evaluations. It is the distance of OpenDP's smoothed max
     divergence, as user-defined measurements and its own ones have it.
 
     Parameters

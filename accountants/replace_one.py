@@ -1,52 +1,57 @@
-r"""From add-remove to replace-one adjacency.
+r"""Replace-one adjacency, from add-remove guarantees and directly.
 
-Let P, Q, R be the outcomes with x, without either, and with y in its place, and let
-:math:`\delta` bound both neighbours of Q in both directions. Two routes, proved in
-``docs/proofs/replace-one.md``:
+Let x be replaced by y, M(X) be the release without either, and :math:`\delta` an add-remove profile
+that covers both directions.
 
-*generic*: :math:`\delta_R(\epsilon) \le (1 + e^{\epsilon/2})\, \delta(\epsilon/2)`;
+*Generic.* Two steps of group privacy: :math:`\delta_{rep}(2\epsilon) \le (1 + e^\epsilon)
+\delta(\epsilon)`, or unequal steps (:class:`accountants.group_privacy.GroupProfile`).
 
-*coin*: if y takes part with a coin of its own of probability p, then :math:`Q \le R/(1-p)`, so
-:math:`\delta_R(\epsilon) \le \delta(\epsilon - c)` with :math:`c = \ln 1/(1-p)`, and
-:math:`\delta_R(\epsilon) \le 1 - a + a\, \delta(-\ln a)`, :math:`a = e^{\epsilon - c}`, below c.
+*By the coin.* If y takes part with probability at most p, :math:`M(X+y) \ge (1-p) M(X)`; with l
+records for one user :math:`M(X+y) \ge (1-p)^l M(X)`. With :math:`\lambda = l \ln 1/(1-p)`
 
-With l records replaced, c is l times as large. Where x and y fall into one bucket the pair is
-explicit and :class:`ReplaceInBucket` bounds it directly.
+.. math::
+   \delta_{rep}(\epsilon) \le \delta(\epsilon - \lambda) \text{ for } \epsilon \ge \lambda, \qquad
+   \delta_{rep}(\epsilon) \le 1 - \alpha + \alpha\, \delta(\lambda - \epsilon),\;
+   \alpha = e^{\epsilon - \lambda}, \text{ below},
+
+and never more than :math:`1 - (1-p)^l`, the probability that one of them takes part at all.
+
+*Within one bucket*, by Theorem J's argument: :class:`accountants.replace_in_bucket.ReplaceInBucket`.
+
+Proofs: ``docs/proofs/replace-one.md``.
 """
 
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from accountants import ranges
-from accountants.binomial import log_upper_tail
 from accountants.errors import ParameterError
-from accountants.gaussian import log_hockey_stick
+from accountants.gaussian import exp_up
+from accountants.group_privacy import Curve, GroupProfile
 from accountants.guarantee import Guarantee
-from accountants.inversion import smallest_epsilon
-from accountants.joint_release import JointRelease
 from accountants.profile import PrivacyProfile
 from accountants.ranges import Floats
 
-Route = Literal["coin", "generic"]
+GENERIC = "two steps of add-remove"
+COIN = "participation coin"
 
 _UNIT = 2.0**-53
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReplaceOneProfile(PrivacyProfile):
-    r"""Replace-one from an add-remove bound: the better route at each epsilon.
+class CoinChain(PrivacyProfile):
+    r"""Replace-one from add-remove, by the participation coin of the record that is put in.
 
     Parameters
     ----------
-    base : PrivacyProfile
-        Add-remove bound of the same records, in both directions.
+    base : Curve
+        The add-remove profile, both directions.
     sampling_rate : float
-        p in (0, 1]: each record's own coin. At 1 only the generic route is left.
+        p in (0, 1]; every record takes part with this probability at most, by its own coin.
     records : int
-        l >= 1 records replaced together.
+        l >= 1, how many records are replaced at once; the base covers as many.
 
     Raises
     ------
@@ -54,7 +59,7 @@ class ReplaceOneProfile(PrivacyProfile):
         If a parameter lies outside its range.
     """
 
-    base: PrivacyProfile
+    base: Curve
     sampling_rate: float
     records: int = 1
 
@@ -64,168 +69,131 @@ class ReplaceOneProfile(PrivacyProfile):
         ranges.positive_integer("records", self.records)
 
     @property
-    def coin_epsilon(self) -> float:
-        """Return l ln 1/(1-p), rounded up: what the coin route adds; ``inf`` at p = 1."""
+    def surcharge(self) -> float:
+        """Return l ln 1/(1-p), what the coin costs in epsilon, rounded up; ``inf`` at p = 1."""
         if self.sampling_rate == 1:
             return float("inf")
-        return float(-np.log1p(-self.sampling_rate)) * self.records * (1 + 4 * _UNIT)
-
-    def log_delta_by(self, route: Route, epsilon: ArrayLike) -> Floats:
-        """Upper bound of ln delta by one route, at each ``epsilon`` >= 0; same shape."""
-        values = ranges.epsilons(epsilon)
-        if route == "generic":
-            half = values / 2
-            value = np.asarray(self.base.log_delta(half)) + np.logaddexp(0.0, half)
-            value = np.where(np.isinf(half), self.base.log_delta(np.inf), value)
-            return np.asarray(np.minimum(value + 4 * _UNIT * (2 + half), 0.0))
-        if self.sampling_rate == 1:
-            return np.zeros(values.shape)
-        gap = np.where(np.isinf(values), np.inf, values - self.coin_epsilon)
-        gap = np.where(np.isfinite(gap), np.nextafter(gap, -np.inf), gap)
-        there = np.asarray(self.base.log_delta(np.abs(gap)))
-        low = np.minimum(gap, 0.0)
-        with np.errstate(divide="ignore"):
-            below = np.log(-np.expm1(low) + np.exp(low + there)) + 8 * _UNIT
-        return np.asarray(np.minimum(np.where(gap < 0, below, there), 0.0))
+        return float(-self.records * np.log1p(-self.sampling_rate) * (1 + 4 * _UNIT))
 
     def log_delta(self, epsilon: ArrayLike) -> Floats:
         """Upper bound of ln delta at each ``epsilon`` >= 0; same shape."""
-        return np.minimum(self.log_delta_by("coin", epsilon), self.log_delta_by("generic", epsilon))
+        values = ranges.epsilons(epsilon)
+        surcharge = self.surcharge
+        if np.isinf(surcharge):
+            return np.zeros(values.shape)
+        gap = values - surcharge
+        gap = gap - 4 * _UNIT * (np.where(np.isinf(gap), 0.0, np.abs(gap)) + surcharge)
+        some = float(np.log(-np.expm1(-surcharge))) * (1 - 4 * _UNIT) + 4 * _UNIT
+        above = np.minimum(self.base.log_delta(np.maximum(gap, 0.0)), min(some, 0.0))
+        if np.all(gap >= 0):
+            return above
+        down = np.maximum(surcharge * (1 - 16 * _UNIT) - values, 0.0)
+        back = exp_up(self.base.log_delta(down))
+        alpha = np.exp(np.minimum(gap, 0.0))
+        below = -np.expm1(np.minimum(gap, 0.0)) + alpha * back
+        with np.errstate(divide="ignore"):
+            low = np.minimum(np.log(below) + 16 * _UNIT, min(some, 0.0))
+        return np.where(gap >= 0, above, low)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplaceOne(PrivacyProfile):
+    """The least of all routes to replace-one adjacency that are valid, at each epsilon.
+
+    Parameters
+    ----------
+    routes : tuple of (str, PrivacyProfile)
+        Each with its name.
+
+    Raises
+    ------
+    ParameterError
+        If there is none.
+    """
+
+    routes: tuple[tuple[str, PrivacyProfile], ...]
+
+    def __post_init__(self) -> None:
+        """Check that there is a route."""
+        if not self.routes:
+            raise ParameterError("routes = (): at least one is needed")
+
+    def log_delta(self, epsilon: ArrayLike) -> Floats:
+        """Upper bound of ln delta at each ``epsilon`` >= 0; same shape."""
+        return np.asarray(np.min([route.log_delta(epsilon) for _, route in self.routes], axis=0))
 
     def epsilon(self, delta: ArrayLike) -> Floats:
-        """Epsilon by the better route at each ``delta`` in [0, 1], rounded up; same shape."""
+        """Least epsilon of the routes at each ``delta`` in [0, 1]; same shape."""
         targets = ranges.deltas(delta)
-        return np.array([self._routes(float(d))[0] for d in targets.ravel()]).reshape(targets.shape)
+        best = [self._best(float(target))[0] for target in targets.ravel()]
+        return np.array(best, dtype=float).reshape(targets.shape)
 
-    def route(self, delta: float) -> Route:
-        """Return which route gives the smaller epsilon at ``delta``.
+    def winner(self, delta: float) -> str:
+        """Return the name of the route with the least epsilon at ``delta``.
 
         Raises
         ------
         ParameterError
-            If ``delta`` does not lie in [0, 1].
+            If ``delta`` is not in [0, 1].
         """
-        ranges.deltas(delta)
-        return self._routes(delta)[1]
+        return self._best(float(ranges.deltas(delta)))[1]
 
-    def _routes(self, delta: float) -> tuple[float, Route]:
-        if delta == 1:
-            return 0.0, "generic"
-        step = self.coin_epsilon
-        direct = float(self.base.epsilon(delta))
-        coin = float(np.nextafter(direct + step, np.inf)) if np.isfinite(step) else float("inf")
-        if np.isinf(coin):
-            generic = float(smallest_epsilon(lambda e: self.log_delta_by("generic", e), delta))
-            return generic, "generic"
-        if direct > step:  # the generic route costs twice epsilon, and delta besides
-            return coin, "coin"
-        # a half of at most c meets delta / (1 + e^c)
-        half = float(self.base.epsilon(delta / (1 + np.exp(step)) * (1 - 8 * _UNIT)))
-        return (2 * half, "generic") if half <= step and 2 * half < coin else (coin, "coin")
+    def _best(self, delta: float) -> tuple[float, str]:
+        """Return the least epsilon at ``delta`` and the route; a route already too high is left."""
+        best, name = np.inf, self.routes[0][0]
+        for other, route in self.routes:
+            if np.isfinite(best) and route.delta(best * (1 - 1e-9)) > delta:
+                continue
+            epsilon = float(route.epsilon(delta))
+            if epsilon < best:
+                best, name = epsilon, other
+        return best, name
 
 
 def replace_one(guarantee: Guarantee, *, sampling_rate: float) -> Guarantee:
-    """Return the replace-one guarantee that follows from an add-remove one.
+    """Return the guarantee under replace-one adjacency that follows from an add-remove one.
 
     Parameters
     ----------
     guarantee : Guarantee
-        Under add-remove adjacency, of any number of records of one user.
+        For add-remove adjacency, of any number of records of one user.
     sampling_rate : float
-        p in (0, 1]: the coin with which each record takes part.
+        p in (0, 1], with which each record takes part at most; at 1 the coin helps nothing.
+
+    Returns
+    -------
+    Guarantee
+        Its profile is a :class:`ReplaceOne`, which names the route that is best at a delta.
 
     Raises
     ------
     ParameterError
-        If the guarantee is not an add-remove one, or ``sampling_rate`` is out of range.
+        If ``sampling_rate`` lies outside (0, 1], or the adjacency is not add-remove.
     """
+    ranges.sampling_rate(sampling_rate)
     if guarantee.adjacency.relation != "add-remove":
         raise ParameterError(
-            f"adjacency of '{guarantee.name}' is {guarantee.adjacency}: add-remove is needed"
+            f"guarantee.adjacency = {guarantee.adjacency}: an add-remove guarantee is needed"
         )
-    return replace(
-        guarantee,
-        profile=ReplaceOneProfile(
+    routes: list[tuple[str, PrivacyProfile]] = [
+        (GENERIC, GroupProfile(base=guarantee.profile, size=2))
+    ]
+    assumptions = guarantee.assumptions
+    if sampling_rate < 1:
+        coin = CoinChain(
             base=guarantee.profile,
             sampling_rate=sampling_rate,
             records=guarantee.adjacency.records,
-        ),
-        adjacency=replace(guarantee.adjacency, relation="replace-one"),
-        source=guarantee.source + "; replace-one by the record's coin or in two steps "
-        "(docs/proofs/replace-one.md)",
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReplaceInBucket(PrivacyProfile):
-    r"""A record replaced by another one of the same bucket: count and noisy sum.
-
-    With :math:`\alpha = e^\epsilon`, :math:`a = 1 + (\alpha - 1)/p` and :math:`\beta = \alpha/a`,
-    advanced joint convexity gives
-
-    .. math::
-       \delta \le (1 - \beta)\, J(\epsilon; N, \Delta/\sigma)
-          + \beta\, p \Pr[1 + Bin(N, p) \ge \tau]\, H_a(N(\mu, 1) \| N(0, 1)),
-
-    J the "add" bound of Theorem J and :math:`\mu` the distance of the two records over
-    :math:`\sigma`.
-
-    Parameters
-    ----------
-    sampling_rate : float
-        p in (0, 1].
-    threshold : int
-        :math:`\tau \ge 1`.
-    shift : float
-        :math:`\Delta/\sigma \ge 0`: to every other record of the bucket.
-    replaced_shift : float
-        :math:`\mu \ge 0`; at most twice ``shift`` if there are others.
-    others : int, optional
-        N; without it the bound holds for every N.
-
-    Raises
-    ------
-    ParameterError
-        If a parameter lies outside its range.
-
-    Notes
-    -----
-    Adjacency: replace-one of one record, within one bucket. View: public.
-    """
-
-    sampling_rate: float
-    threshold: int
-    shift: float
-    replaced_shift: float
-    others: int | None = None
-
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        _ = self._joint
-        ranges.non_negative("replaced_shift", self.replaced_shift, finite=False)
-
-    @property
-    def _joint(self) -> JointRelease:
-        return JointRelease(
-            sampling_rate=self.sampling_rate,
-            threshold=self.threshold,
-            shift=self.shift,
-            others=self.others,
         )
-
-    def log_delta(self, epsilon: ArrayLike) -> Floats:
-        """Upper bound of ln delta at each ``epsilon`` >= 0; same shape."""
-        eps = ranges.epsilons(epsilon)
-        p = self.sampling_rate
-        with np.errstate(invalid="ignore", divide="ignore"):
-            log_a = eps + np.log1p((1 - p) / p * -np.expm1(-eps))
-            log_a = np.where(np.isinf(eps), np.inf, log_a - 8 * _UNIT * (1 + log_a))
-            log_beta = np.where(np.isinf(eps), np.log(p), np.minimum(eps - log_a, 0.0))
-            log_rest = np.log(-np.expm1(np.minimum(log_beta, -0.0)))
-        apart = np.log(p) + log_hockey_stick(log_a, self.replaced_shift)
-        if self.others is not None:
-            reached = log_upper_tail(self.threshold - 1, self.others, p) if p < 1 else 0.0
-            apart = apart + (reached if self.threshold > 1 else 0.0)
-        joint = self._joint.log_delta_add(eps) if p < 1 else np.zeros(eps.shape)
-        total = np.logaddexp(log_rest + joint, log_beta + apart)
-        return np.asarray(np.minimum(total + 1e-14, 0.0))
+        routes.insert(0, (COIN, coin))
+        assumptions += (
+            f"Each record takes part with probability at most {sampling_rate:g}, by its own coin; "
+            "otherwise the release does not depend on it.",
+        )
+    return replace(
+        guarantee,
+        profile=ReplaceOne(routes=tuple(routes)),
+        adjacency=replace(guarantee.adjacency, relation="replace-one"),
+        assumptions=assumptions,
+        source=guarantee.source + "; replace-one (docs/proofs/replace-one.md)",
+    )

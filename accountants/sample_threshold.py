@@ -17,21 +17,21 @@ from numpy.typing import ArrayLike
 
 from accountants import ranges
 from accountants.gaussian import exp_up
-from accountants.inversion import smallest_epsilon
 from accountants.joint_release import JointRelease
+from accountants.profile import PrivacyProfile
 from accountants.ranges import Floats
 
 _UNIT = 2.0**-53
 
 
 @dataclass(frozen=True, kw_only=True)
-class SampleThresholdPaper:
+class SampleThresholdPaper(PrivacyProfile):
     r"""The closed form of Fre-E2T's Lemma 1.
 
     Parameters
     ----------
     sampling_rate : float
-        p, strictly between 0 and 1.
+        p in (0, 1]; at 1 delta is 1.
     threshold : int
         :math:`\tau \ge 1`.
 
@@ -46,13 +46,13 @@ class SampleThresholdPaper:
 
     def __post_init__(self) -> None:
         """Check the ranges."""
-        ranges.open_unit("sampling_rate", self.sampling_rate)
+        ranges.sampling_rate(self.sampling_rate)
         ranges.positive_integer("threshold", self.threshold)
 
     @property
     def unit_epsilon(self) -> float:
         """Return ln 1/(1-p), the epsilon of budget factor 1; below it the lemma says nothing."""
-        return float(-np.log1p(-self.sampling_rate))
+        return float("inf") if self.sampling_rate == 1 else float(-np.log1p(-self.sampling_rate))
 
     def budget(self, budget_factor: float) -> tuple[float, float]:
         """Return (epsilon, delta) at budget factor v, both rounded up.
@@ -66,21 +66,18 @@ class SampleThresholdPaper:
             If ``budget_factor`` is not a finite number > 0.
         """
         ranges.positive("budget_factor", budget_factor)
+        if self.sampling_rate == 1:
+            return float("inf"), 1.0
         epsilon = budget_factor * self.unit_epsilon * (1 + 4 * _UNIT)
         return epsilon, float(exp_up(self._log_delta(np.asarray(budget_factor))))
 
     def log_delta(self, epsilon: ArrayLike) -> Floats:
-        """Natural logarithm of :meth:`delta`."""
-        factor = ranges.epsilons(epsilon) / self.unit_epsilon
+        """Upper bound of ln delta at each ``epsilon``; 0 below ln 1/(1-p), where there is none."""
+        values = ranges.epsilons(epsilon)
+        if self.sampling_rate == 1:  # a released count gives the record away
+            return np.zeros(values.shape)
+        factor = values / self.unit_epsilon
         return np.where(factor < 1, 0.0, self._log_delta(factor))
-
-    def delta(self, epsilon: ArrayLike) -> Floats:
-        """Delta at each ``epsilon``, rounded up; 1 below ln 1/(1-p), where it is no bound."""
-        return exp_up(self.log_delta(epsilon))
-
-    def epsilon(self, delta: ArrayLike) -> Floats:
-        """Smallest epsilon at each ``delta``, rounded up; at least ln 1/(1-p) for delta < 1."""
-        return smallest_epsilon(self.log_delta, delta)
 
     def _log_delta(self, factor: Floats) -> Floats:
         log_keep = np.log1p(-self.sampling_rate)
@@ -94,13 +91,13 @@ class SampleThresholdPaper:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SampleThreshold:
+class SampleThreshold(PrivacyProfile):
     r"""Sample-and-threshold, exact over all bucket sizes.
 
     Parameters
     ----------
     sampling_rate : float
-        p, strictly between 0 and 1.
+        p in (0, 1]; at 1 delta is 1.
     threshold : int
         :math:`\tau \ge 1`.
     others : int, optional
@@ -130,12 +127,8 @@ class SampleThreshold:
         )
 
     def log_delta(self, epsilon: ArrayLike) -> Floats:
-        """Natural logarithm of :meth:`delta`."""
+        """Upper bound of ln delta at each ``epsilon`` >= 0; same shape."""
         return self._joint.log_delta(epsilon)
-
-    def delta(self, epsilon: ArrayLike) -> Floats:
-        """Smallest delta at each ``epsilon`` >= 0, rounded up; same shape."""
-        return self._joint.delta(epsilon)
 
     def epsilon(self, delta: ArrayLike) -> Floats:
         """Smallest epsilon at each ``delta`` in [0, 1], rounded up; same shape."""

@@ -90,7 +90,8 @@ def synthesis_server_view(
     parameters, noise, colluders
         As for :func:`public_view`.
     dummies : DummyTags
-        The dummies of each cell; the participation coin is the release's, whatever theirs says.
+        The dummies of each cell; the participation coin is the release's, whatever theirs says,
+        and so is the number of cells that a record changes (two for thresholds above 2).
 
     Raises
     ------
@@ -107,8 +108,9 @@ def synthesis_server_view(
             f"dummies.threshold = {dummies.threshold}: the release's, {parameters.threshold}, "
             "is needed"
         )
+    cells = dummies.cells if parameters.threshold == 2 else 2  # above 2, tags move between cells
     padding = TagPadding(
-        dummies=replace(dummies, sampling_rate=1.0), threshold=parameters.threshold
+        dummies=replace(dummies, sampling_rate=1.0, cells=cells), threshold=parameters.threshold
     )
     return Guarantee(
         name="release and padded tags",

@@ -34,6 +34,7 @@ from accountants.u_free import Split, UFreeBound
 
 _EPSILON_MAX = 1e6
 _MARGIN = 7e-4  # in ln delta: what certifying may add to an estimate
+_LITTLE = 1e3  # noise this many times below the grid's edge: no epsilon may be enough
 _MATTERS = 2e-3  # in ln delta: the remove direction's own split is looked for beyond it
 _EPSILON_WIDTH = 2e-4  # estimates of epsilon are found to this, relative to max(0.1, epsilon)
 
@@ -153,6 +154,10 @@ class TightTotal(PrivacyProfile):
         if self.parameters.sampling_rate == 1:
             return 0.0 if self._sure.log_delta <= goal else float("inf")
         if self._bound(np.inf, "add", None, goal).nearest() > goal:
+            return float("inf")
+        p = self.parameters
+        hardly_any = p.noise_std * _LITTLE < p.grid_edge
+        if hardly_any and self.estimate(_EPSILON_MAX, {}, level=goal) > goal:
             return float("inf")
         starts: dict[Direction, Split] = {}
         return falling_certified(

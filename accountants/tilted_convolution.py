@@ -42,6 +42,8 @@ class TiltedLoss:
         Natural logarithm of the mass that is not on the grid: its loss counts as infinite.
     log_rounding : float
         Bound of the error of the weights' logarithms.
+    log_total : float
+        Natural logarithm of all mass, rounded up.
     """
 
     first: int
@@ -49,6 +51,7 @@ class TiltedLoss:
     cumulant: float
     log_apart: float
     log_rounding: float
+    log_total: float
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -120,6 +123,7 @@ def put_on_grid(loss: LossDistribution, *, tilt: float, step: float, log_rare: f
         cumulant=peak + float(np.log(total)),
         log_apart=apart,
         log_rounding=(16 + len(losses)) * _UNIT * (1 + size / 16),
+        log_total=loss.log_total + 64 * _UNIT * (1 + len(losses)),
     )
 
 
@@ -180,10 +184,10 @@ def convolve(
     origin = sum(count * part.first for count, part in pairs)
     cumulant = sum(count * part.cumulant for count, part in pairs)
     rounding = sum(count * part.log_rounding for count, part in pairs)
-    apart = _log_wrapped(pairs, tilt=tilt, step=step, top=top, spread=spread)
-    for count, part in pairs:
-        apart = float(np.logaddexp(apart, np.log(count) + part.log_apart))
-    apart += 16 * _UNIT * (len(parts) + abs(apart))
+    wrapped = _log_wrapped(pairs, tilt=tilt, step=step, top=top, spread=spread)
+    lost = log_any([(count, part.log_apart, part.log_total) for count, part in pairs])
+    apart = max(float(np.logaddexp(wrapped, lost)), _LEAST)
+    apart += 4 * _UNIT * abs(apart)
     return TiltedSum(
         first=first,
         weights=np.roll(weights, -((first - origin) % points)),
@@ -194,6 +198,25 @@ def convolve(
         step=step,
         l2_error=error,
     )
+
+
+def log_any(parts: Sequence[tuple[int, float, float]]) -> float:
+    """Return ln of the mass at which at least one of independent losses is infinite, rounded up.
+
+    Each is given by its count, the logarithm of its mass at infinity, and that of all its mass.
+    With totals t >= 1 it is at most the product of the t times 1 - product of (1 - mass).
+    """
+    some, totals = -np.inf, 0.0
+    for count, log, total in parts:
+        if log >= 0:
+            return 0.0
+        each = log if log < -40 else float(np.log(-np.log1p(-np.exp(log))))  # of -ln(1 - mass)
+        some = float(np.logaddexp(some, np.log(count) + each))
+        totals += count * total
+    size = abs(some) if np.isfinite(some) else 0.0
+    some += 16 * _UNIT * (len(parts) + size) + 1e-17
+    value = some if some < -40 else float(np.log(-np.expm1(-np.exp(some))))
+    return float(min(value + totals + 4 * _UNIT * (1 + size), 0.0))
 
 
 def _powers(factors: Sequence[Floats], counts: Sequence[int], points: int) -> tuple[Floats, float]:

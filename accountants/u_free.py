@@ -262,9 +262,13 @@ class UFreeBound:
         """Bucket sizes near the best ones found by the search."""
         return self._searched.best_sizes()
 
+    def exact(self) -> DistanceSuprema:
+        """Return both parts certified, at any distance."""
+        return self._suprema(certified=True, start=None)
+
     def nearest(self) -> float:
         """Logarithm of the near part at distance 0, certified: no split is below it."""
-        return float(self._suprema(certified=True, start=None).near(np.zeros(1))[0])
+        return float(self.exact().near(np.zeros(1))[0])
 
     def _suprema(self, *, certified: bool, start: Split | None) -> DistanceSuprema:
         return DistanceSuprema(

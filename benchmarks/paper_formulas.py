@@ -4,7 +4,9 @@ Every function returns one number for :mod:`benchmarks.paper_vs_tight`.
 """
 
 from dataclasses import dataclass, replace
-from math import ceil, comb, exp, expm1, inf, log, log1p, sqrt
+from math import comb, exp, expm1, inf, log, log1p, sqrt
+
+from numpy import logaddexp
 
 from accountants import (
     AnalyticGaussian,
@@ -22,10 +24,10 @@ from accountants.distributed_total import DistributedNoise, DistributedTotal
 from accountants.double_geometric import TruncatedDoubleGeometric, smallest_shift
 from accountants.dummy_tags import DummyTags
 from accountants.federated_text import FederatedClient
-from accountants.group_privacy import GroupProfile
+from accountants.group_release import GroupRelease, SampleThresholdGroupPaper
 from accountants.inversion import smallest_epsilon, smallest_scale
 from accountants.noisy_votes import GaussianRelease, NoisyProfile, NoisyVotes
-from accountants.replace_one import ReplaceOneProfile
+from accountants.replace_one import replace_one
 from accountants.zcdp import ZeroConcentrated, classic_epsilon
 from dpaudit.estimators import clopper_pearson, epsilon_lower
 
@@ -74,20 +76,20 @@ CLAIMS = (
 
 
 def closed_form(*, sampling_rate: float, threshold: int, budget_factor: float) -> float:
-    """Delta of the closed form."""
+    """Return delta of the closed form."""
     lemma = SampleThresholdPaper(sampling_rate=sampling_rate, threshold=threshold)
     return lemma.budget(budget_factor)[1]
 
 
 def exact_count(*, sampling_rate: float, threshold: int, budget_factor: float) -> float:
-    """Delta of the same at the closed form's epsilon, over all bucket sizes."""
+    """Return delta of the same at the closed form's epsilon, over all bucket sizes."""
     lemma = SampleThresholdPaper(sampling_rate=sampling_rate, threshold=threshold)
     count = SampleThreshold(sampling_rate=sampling_rate, threshold=threshold)
     return float(count.delta(lemma.budget(budget_factor)[0]))
 
 
 def calibrated_multiplier(*, claim: float, published: Published) -> float:
-    """Algorithm 3's multiplier, rounded up to two decimals."""
+    """Return Algorithm 3's multiplier, rounded up to two decimals."""
     return (
         PaperTotal(parameters=published.release)
         .calibrate(epsilon=claim, delta=DELTA)
@@ -96,12 +98,12 @@ def calibrated_multiplier(*, claim: float, published: Published) -> float:
 
 
 def calibrated_noise(*, claim: float, published: Published) -> float:
-    """Algorithm 3's noise."""
+    """Return Algorithm 3's noise."""
     return PaperTotal(parameters=published.release).calibrate(epsilon=claim, delta=DELTA).noise_std
 
 
 def joint_multiplier(*, claim: float, published: Published) -> float:
-    """The multiplier that Theorem J needs at the paper's coupling distance and delta."""
+    """Return the multiplier that Theorem J needs at the paper's coupling distance and delta."""
     release = published.release
     left = log(DELTA - PaperTotal(parameters=release).terms.delta_sens)
 
@@ -112,32 +114,32 @@ def joint_multiplier(*, claim: float, published: Published) -> float:
 
 
 def tight_noise(*, claim: float, published: Published) -> float:
-    """The noise for which the u-free total meets the claim."""
+    """Return the noise for which the u-free total meets the claim."""
     return tight_noise_std(published.release, epsilon=claim, delta=DELTA)
 
 
 def joint(release: FreE2TParameters, shift: float) -> JointRelease:
-    """Count and sum at one shift."""
+    """Return the accountant of count and sum at one shift."""
     return JointRelease(
         sampling_rate=release.sampling_rate, threshold=release.threshold, shift=shift
     )
 
 
 def paper_total(*, multiplier: float, published: Published) -> float:
-    """The paper's total epsilon at a multiplier."""
+    """Return the paper's total epsilon at a multiplier."""
     release = replace(published.release, noise_std=multiplier * 1.2)
     return float(PaperTotal(parameters=release).epsilon(DELTA))
 
 
 def joint_total(*, multiplier: float, published: Published) -> float:
-    """Epsilon by Theorem J at the paper's coupling distance and collision term."""
+    """Return epsilon by Theorem J at the paper's coupling distance and collision term."""
     release = published.release
     left = DELTA - PaperTotal(parameters=release).terms.delta_sens
     return float(joint(release, 1 / multiplier).epsilon(left))
 
 
 def union_total(*, records_max: int, published: Published) -> float:
-    """The paper's total epsilon with the union over records in the collision term."""
+    """Return the paper's total epsilon with the union over records in the collision term."""
     release = replace(published.release, records_max=records_max)
     terms = PaperTotal(parameters=release).terms
     left = DELTA - terms.delta_fre - terms.delta_sens_union
@@ -148,7 +150,7 @@ def union_total(*, records_max: int, published: Published) -> float:
 
 
 def tight_total(*, multiplier: float, published: Published) -> float:
-    """Epsilon of the u-free total."""
+    """Return epsilon of the u-free total."""
     release = replace(published.release, noise_std=multiplier * 1.2)
     return float(TightTotal(parameters=release).epsilon(DELTA))
 
@@ -157,19 +159,19 @@ def tight_total(*, multiplier: float, published: Published) -> float:
 
 
 def collision(*, ratio: float, projection_dim: int = 20) -> float:
-    """Probability that two points at distance u r share a cell of edge 2 r / sqrt(k)."""
+    """Return the probability that two points at distance u r share a cell of edge 2 r / sqrt(k)."""
     grid = GridCollision(edge=2 * 0.5 / sqrt(projection_dim), projection_dim=projection_dim)
     return float(grid.probability(ratio * 0.5))
 
 
 def union(*, records_max: int, published: Published) -> float:
-    """Kappa N f^k."""
+    """Return kappa N f^k."""
     release = replace(published.release, records_max=records_max)
     return PaperTotal(parameters=release).terms.delta_sens_union
 
 
 def pairs_collide(*, records: int, ratio: float) -> float:
-    """Expected number of pairs at distance ``ratio`` r that share a cell."""
+    """Return the expected number of pairs at distance ``ratio`` r that share a cell."""
     return comb(records, 2) * collision(ratio=ratio)
 
 
@@ -177,23 +179,23 @@ def pairs_collide(*, records: int, ratio: float) -> float:
 
 
 def messages(*, shift: int, threshold: int) -> float:
-    """Expected messages of Algorithm 5."""
+    """Return the expected messages of Algorithm 5."""
     return DummyTags(decay=1.0, shift=shift, threshold=threshold).expected_messages
 
 
 def dummy_delta(*, decay: float, shift: int, cells: int) -> float:
-    """Delta at epsilon = 2 of the padded counts, p = 0.2."""
+    """Return delta at epsilon = 2 of the padded counts, p = 0.2."""
     dummies = DummyTags(decay=decay, shift=shift, threshold=20, sampling_rate=0.2, cells=cells)
     return float(dummies.delta(2.0))
 
 
 def unit_shift(*, sensitivity: int, epsilon: float, delta: float) -> float:
-    """Smallest shift where epsilon is the decay of one unit."""
+    """Return the smallest shift where epsilon is the decay of one unit."""
     return smallest_shift(sensitivity=sensitivity, decay=epsilon, delta=delta)
 
 
 def claim_shift(*, sensitivity: int, epsilon: float, delta: float) -> float:
-    """Smallest shift that gives (epsilon, delta) for the whole change."""
+    """Return the smallest shift that gives (epsilon, delta) for the whole change."""
     return TruncatedDoubleGeometric.for_claim(
         epsilon=epsilon, delta=delta, sensitivity=sensitivity
     ).shift
@@ -203,34 +205,33 @@ def claim_shift(*, sensitivity: int, epsilon: float, delta: float) -> float:
 
 
 def concentrated(*, multiplier: float, published: Published) -> float:
-    """The paper's concentrated bound with the conversion of Canonne, Kamath and Steinke."""
+    """Return the paper's concentrated bound with the conversion of Canonne, Kamath and Steinke."""
     left, epsilon_fre = budget(published)
     return epsilon_fre + float(ZeroConcentrated(rho=0.5 / multiplier**2).epsilon(left))
 
 
 def classic(*, multiplier: float, published: Published) -> float:
-    """The same with rho + 2 sqrt(rho ln 1/delta)."""
+    """Return the same with rho + 2 sqrt(rho ln 1/delta)."""
     left, epsilon_fre = budget(published)
     return epsilon_fre + float(classic_epsilon(left, rho=0.5 / multiplier**2))
 
 
 def budget(published: Published) -> tuple[float, float]:
-    """Delta left for the sum, and the count's epsilon."""
+    """Return delta left for the sum, and the count's epsilon."""
     terms = PaperTotal(parameters=published.release).terms
     return DELTA - terms.delta_fre - terms.delta_sens, terms.epsilon_fre
 
 
 def concentrated_noise(*, claim: float, published: Published) -> float:
-    """Noise for the claim by the concentrated bound, its multiplier rounded up."""
+    """Return the noise for the claim by the concentrated bound."""
     left, epsilon_fre = budget(published)
-    found = smallest_scale(
+    return 1.2 * smallest_scale(
         lambda m: float(ZeroConcentrated(rho=0.5 / m**2).log_delta(claim - epsilon_fre)), log(left)
     )
-    return ceil(100 * found) / 100 * 1.2
 
 
 def direct_sum(*, multiplier: float, published: Published) -> float:
-    """The paper's composition, the discrete sum bounded directly (shared dither)."""
+    """Return the paper's composition with the discrete sum bounded directly (shared dither)."""
     left, epsilon_fre = budget(published)
     threshold = published.threshold
     mechanism = DistributedGaussian(
@@ -245,7 +246,7 @@ def direct_sum(*, multiplier: float, published: Published) -> float:
 
 
 def distributed_total(*, multiplier: float, published: Published) -> float:
-    """The whole release with discrete noise shared by the contributors, u-free."""
+    """Bound the whole release with discrete noise shared by the contributors, u-free."""
     release = replace(published.release, noise_std=multiplier * 1.2)
     noise = DistributedNoise(granularity=GRANULARITY)
     return float(DistributedTotal(parameters=release, noise=noise).epsilon(DELTA))
@@ -255,60 +256,78 @@ def distributed_total(*, multiplier: float, published: Published) -> float:
 
 
 def group_closed_form(*, records: int, published: Published) -> float:
-    """Appendix D: exp(-m0 D(tau/m0 || p)), m0 = tau/q + l - 1."""
-    p, tau = published.sampling_rate, published.threshold
-    m0 = tau / -expm1((published.budget_factor + 1) * log1p(-p)) + records - 1
-    x = tau / m0
-    return exp(-m0 * (x * log(x / p) + (1 - x) * log((1 - x) / (1 - p))))
+    """Return delta of Appendix D's closed form for ``records`` records in one bucket."""
+    return _group_lemma(records, published).budget(published.budget_factor)[1]
+
+
+def group_exact(*, records: int, published: Published) -> float:
+    """Return delta of the same count at the closed form's epsilon, over all bucket sizes."""
+    count = GroupRelease(
+        sampling_rate=published.sampling_rate,
+        threshold=published.threshold,
+        shift=0.0,
+        records=records,
+    )
+    epsilon = _group_lemma(records, published).budget(published.budget_factor)[0]
+    return float(count.delta(epsilon))
 
 
 def group_black_box(*, records: int, published: Published) -> float:
-    """Group privacy of the exact count, at the closed form's epsilon."""
-    p, tau = published.sampling_rate, published.threshold
-    count = SampleThreshold(sampling_rate=p, threshold=tau)
-    epsilon, _ = SampleThresholdPaper(sampling_rate=p, threshold=tau).budget(
-        published.budget_factor
+    """Return delta of group privacy applied to the closed form for one record."""
+    epsilon, delta = _group_lemma(1, published).budget(published.budget_factor)
+    return expm1(records * epsilon) / expm1(epsilon) * delta
+
+
+def _group_lemma(records: int, published: Published) -> SampleThresholdGroupPaper:
+    return SampleThresholdGroupPaper(
+        sampling_rate=published.sampling_rate, threshold=published.threshold, records=records
     )
-    return float(GroupProfile(base=count, size=records).delta(records * epsilon))  # type: ignore[arg-type]
 
 
-def replaced(*, claim: float, route: str) -> float:
-    """Replace-one epsilon of a Gaussian that is (claim, 1e-6) under add-remove, p = 0.6."""
-    base = AnalyticGaussian.calibrate(epsilon=claim, delta=DELTA)
-    profile = ReplaceOneProfile(base=base, sampling_rate=0.6)  # type: ignore[arg-type]
-    if route == "better":
-        return float(profile.epsilon(DELTA))
-    return float(smallest_epsilon(lambda e: profile.log_delta_by("generic", e), DELTA))
+def replaced(*, claim: float) -> float:
+    """Return the replace-one epsilon of a Gaussian, (claim, 1e-6) under add-remove; p = 0.6."""
+    return float(replace_one(_gaussian(claim).guarantee(), sampling_rate=0.6).epsilon(DELTA))
 
 
-def generic_delta(*, claim: float) -> float:
-    """Delta at twice the claim by the generic route, for the two points of the paper."""
-    return (1 + exp(claim)) * DELTA
+def generic(*, claim: float) -> float:
+    """Return the same by (2 epsilon, (1 + e^epsilon) delta), at the best epsilon."""
+    release = _gaussian(claim).release
+
+    def log_delta(epsilon: float) -> float:
+        half = min(epsilon, 1e6) / 2
+        return float(release.log_delta(half) + logaddexp(0.0, half))
+
+    return float(smallest_epsilon(log_delta, DELTA))
+
+
+def _gaussian(claim: float) -> NoisyVotes:
+    noise_std = GaussianRelease.calibrate(sensitivity=1.0, epsilon=claim, delta=DELTA).noise_std
+    return NoisyVotes(nearest=1, noise_std=noise_std)
+
+
+def generic_delta(*, claim: float, delta: float) -> float:
+    """Return delta at twice the claim by the generic route, as the paper's formula has it."""
+    return (1 + exp(claim)) * delta
 
 
 def replaced_total(*, multiplier: float, published: Published) -> float:
-    """Replace-one epsilon of the whole release, u-free."""
-    release = replace(published.release, noise_std=multiplier * 1.2)
-    profile = ReplaceOneProfile(
-        base=TightTotal(parameters=release), sampling_rate=release.sampling_rate
-    )
-    return float(profile.epsilon(DELTA))
+    """Return the replace-one epsilon of the whole release: u-free, and the record's coin."""
+    added = tight_total(multiplier=multiplier, published=published)
+    return added - log1p(-published.sampling_rate)
 
 
 # --- federated text generation -------------------------------------------------------------------
 
 
-def votes_claimed(*, claim: float, nearest: int) -> float:
-    """Epsilon of K votes at their noise, at the sensitivity 1 that the noise was made for."""
+def votes_claimed(*, claim: float) -> float:
+    """Return epsilon of 10 votes at the sensitivity 1 that their noise was made for."""
     return float(
-        _voter(claim, nearest)
-        .paper_sum(delta=1e-5, counted=("votes",), vote_sensitivity=1.0)
-        .epsilon
+        _voter(claim, 10).paper_sum(delta=1e-5, counted=("votes",), vote_sensitivity=1.0).epsilon
     )
 
 
 def votes_true(*, claim: float, nearest: int) -> float:
-    """Epsilon of K votes at the sensitivity sqrt(K)."""
+    """Return epsilon of K votes at the sensitivity sqrt(K)."""
     return float(_voter(claim, nearest).paper_sum(delta=1e-5, counted=("votes",)).epsilon)
 
 
@@ -320,12 +339,12 @@ def _voter(claim: float, nearest: int) -> FederatedClient:
 
 
 def client_sum(*, votes: float, profile: float) -> float:
-    """Sum of the two epsilons, each at half of delta = 1e-5."""
+    """Return the sum of the two epsilons, each at half of delta = 1e-5."""
     return float(_weak(votes, profile).paper_sum(delta=1e-5).epsilon)
 
 
 def client_joint(*, votes: float, profile: float) -> float:
-    """Epsilon of both Gaussians together at delta = 1e-5."""
+    """Return epsilon of both Gaussians together at delta = 1e-5."""
     return float(_weak(votes, profile).tight.epsilon(1e-5))
 
 
@@ -343,6 +362,6 @@ def _weak(votes: float, profile: float) -> FederatedClient:
 
 
 def ceiling(*, candidates: int, trials: int, tail: float) -> float:
-    """Greatest empirical epsilon: every guess right."""
+    """Return the greatest empirical epsilon: every guess right."""
     rate = clopper_pearson.lower(trials, trials, tail=tail)
     return epsilon_lower(rate, (1 - rate) / (candidates - 1), delta=0.0)

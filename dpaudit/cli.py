@@ -1,4 +1,4 @@
-"""The command line: ``dpaudit verify``, ``calibrate``, ``audit`` and ``assets``.
+"""The command line: ``dpaudit verify``, ``calibrate``, ``curve``, ``audit`` and ``assets``.
 
 The answer goes to standard output, everything else to standard error. Exit codes: 0 proved (or
 feasible, or done), 1 refuted or violated, 3 open (or infeasible), 2 bad usage or input, 130
@@ -29,6 +29,7 @@ app = typer.Typer(
     Examples:
       dpaudit verify examples/paper-eps4.toml
       dpaudit calibrate examples/paper-eps4.toml --epsilon 4 --delta 1e-6
+      dpaudit curve examples/paper-eps4.toml --out curve.svg
       dpaudit audit examples/bundled.toml --out report
       dpaudit assets list
 
@@ -125,6 +126,39 @@ def calibrate_command(
             deployment = dpaudit.Deployment.from_toml(file)
             result = dpaudit.calibrate(deployment, epsilon=epsilon, delta=delta)
         _answer(result, json=json)
+
+
+@app.command("curve")
+def curve_command(
+    file: File,
+    out: Annotated[
+        Path,
+        typer.Option(
+            metavar="FILE", help="A .svg drawing or a .csv table to write.", show_default=False
+        ),
+    ],
+    json: Json = False,
+) -> None:
+    """Draw the whole guarantee: delta(epsilon) and the trade-off beta(alpha), paper and tight.
+
+    \b
+    Examples:
+      dpaudit curve examples/paper-eps4.toml --out curve.svg
+      dpaudit curve examples/paper-eps4.toml --out curve.csv
+    """  # noqa: D301
+    with _honest_exit():
+        from dpaudit.report.curve_files import checked_target, write_curves
+
+        with _quiet_stdout():
+            target = checked_target(out)
+            from dpaudit.guarantee_curves import guarantee_curves
+
+            result = guarantee_curves(dpaudit.Deployment.from_toml(file))
+            write_curves(result, target)
+        if json:
+            _print_json(result)
+        else:
+            _printed(lambda: print(target))
 
 
 @app.command("audit")

@@ -12,12 +12,12 @@ from math import exp, inf, log
 from accountants import FreE2TParameters, ParameterError, tight_noise_std
 from accountants.distributed_total import DistributedNoise
 from accountants.dummy_tags import DummyTags
-from accountants.group_privacy import group_of
 from accountants.guarantee import Guarantee
 from accountants.inversion import smallest_scale
 from accountants.modular_sum import ModularSum
 from accountants.replace_one import replace_one
 from accountants.server_views import public_view, synthesis_server_view, tagging_server_view
+from accountants.user_records import group_of
 from dpaudit.deployment import Deployment
 from dpaudit.errors import DeploymentError
 from dpaudit.parameters import release_parameters

@@ -11,7 +11,7 @@ from dpaudit.report.numbers import number
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["bucket_sizes", "delta_curves", "number_line"]
+__all__ = ["bucket_sizes", "decade_ticks", "delta_curves", "number_line"]
 
 _WIDTH = 5.2
 _DECADES = 6  # shown below the claimed delta
@@ -101,7 +101,7 @@ def delta_curves(
         axes.set_ylim(bottom, 1.0)
         axes.set_xlabel("ε")
         axes.set_ylabel("δ")
-        _ticks(axes, bottom)
+        decade_ticks(axes, bottom)
         axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 1.03), ncols=1 + bool(decided))
         return svg.source(figure)
 
@@ -175,7 +175,8 @@ def _positive(values: Sequence[float]) -> list[float]:
     return [value if value > 0 and isfinite(value) else float("nan") for value in values]
 
 
-def _ticks(axes: "Axes", bottom: float) -> None:
+def decade_ticks(axes: "Axes", bottom: float) -> None:
+    """Mark powers of ten from 1 down to ``bottom`` on a logarithmic vertical axis, as text."""
     from matplotlib.ticker import (
         FixedLocator,
         FuncFormatter,

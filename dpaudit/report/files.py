@@ -62,7 +62,7 @@ def write(result: Mapping[str, Any], out: Path | str) -> None:
     _make(folder)
     _check_writable(folder)
     for name, text in zip(NAMES, texts, strict=True):
-        _replace(folder / name, text)
+        write_whole(folder / name, text)
 
 
 def _make(folder: Path) -> list[Path]:
@@ -86,8 +86,14 @@ def _check_writable(folder: Path) -> None:
         raise _refused(folder, error) from None
 
 
-def _replace(target: Path, text: str) -> None:
-    """Put ``text`` in the place of ``target`` in one step, with the usual permissions."""
+def write_whole(target: Path, text: str) -> None:
+    """Put ``text`` in the place of ``target`` in one step, with the usual permissions.
+
+    Raises
+    ------
+    InputError
+        If it cannot be written.
+    """
     scratch = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         try:

@@ -92,6 +92,15 @@ def source(figure: "Figure") -> str:
     return text
 
 
+def document(figure: "Figure") -> str:
+    """Return the figure as an SVG file of its own: plain colours on white."""
+    text = source(figure)
+    for variable in _VARIABLES.values():
+        text = text.replace(variable, variable[variable.index("#") : -1])
+    head, _, body = text.partition(">")
+    return f'{head}><rect width="100%" height="100%" fill="#ffffff"/>{body}\n'
+
+
 def embedded(drawing: str, *, name: str, title: str, description: str) -> str:
     """Return ``drawing`` for one place in a page: sized by its container, named, ids of its own.
 

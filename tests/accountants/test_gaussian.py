@@ -193,7 +193,15 @@ def test_ends() -> None:
     assert mechanism.delta(tiny) <= 1e-300 * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("value", [0, -1, np.nan, np.inf])
+def test_no_noise_and_endless_noise() -> None:
+    none, endless = AnalyticGaussian(noise_multiplier=0), AnalyticGaussian(noise_multiplier=np.inf)
+    assert none.delta(3.0) == 1
+    assert none.epsilon(0.5) == np.inf
+    assert endless.delta(0.0) == 0
+    assert endless.epsilon(1e-300) == 0
+
+
+@pytest.mark.parametrize("value", [-1, np.nan, -np.inf])
 def test_no_multiplier(value: float) -> None:
     with pytest.raises(ParameterError, match="noise_multiplier"):
         AnalyticGaussian(noise_multiplier=value)

@@ -130,7 +130,7 @@ def test_no_distance(value: float) -> None:
         PAPER.distance(value)
 
 
-@pytest.mark.parametrize(("p", "threshold"), [(0, 3), (1, 3), (np.nan, 3), (0.5, 0)])
+@pytest.mark.parametrize(("p", "threshold"), [(0, 3), (1.5, 3), (np.nan, 3), (0.5, 0)])
 def test_no_far_share(p: float, threshold: int) -> None:
     with pytest.raises(ParameterError):
         far_share(sampling_rate=p, threshold=threshold)

@@ -331,7 +331,7 @@ def test_shapes() -> None:
     "change",
     [
         {"sampling_rate": 0},
-        {"sampling_rate": 1},
+        {"sampling_rate": 1.1},
         {"sampling_rate": np.nan},
         {"threshold": 0},
         {"threshold": 1.5},

@@ -129,7 +129,7 @@ def test_brute_force_in_fractions(p: float, threshold: int, others: int, epsilon
 
 @pytest.mark.parametrize("kind", [SampleThresholdPaper, SampleThreshold])
 @pytest.mark.parametrize(
-    ("p", "threshold"), [(0, 5), (1, 5), (np.nan, 5), (-0.1, 5), (0.3, 0), (0.3, -1), (0.3, 2.5)]
+    ("p", "threshold"), [(0, 5), (1.1, 5), (np.nan, 5), (-0.1, 5), (0.3, 0), (0.3, -1), (0.3, 2.5)]
 )
 def test_ranges(kind: type, p: float, threshold: int) -> None:
     with pytest.raises(ParameterError):

@@ -138,7 +138,7 @@ def test_frozen() -> None:
             "[claim]",
             "[clam]",
             "unknown section or key 'clam'; did you mean [claim]? Sections: [deployment], [claim], "
-            "[fre_e2t], [data], [model], [audit]",
+            "[fre_e2t], [distributed], [dummies], [data], [model], [audit]",
         ),
         (
             "radius = 0.5",
@@ -163,8 +163,8 @@ def test_frozen() -> None:
         (
             "[claim]",
             "[claim.more]\na = 1\n[claim]",
-            "unknown key 'more' in [claim]; the nearest valid key is 'view', of epsilon, delta, "
-            "adjacency, view",
+            "unknown key 'more' in [claim]; the nearest valid key is 'colluders', of epsilon, "
+            "delta, adjacency, view, records_per_user, colluders, records_public",
         ),
     ],
 )
@@ -273,14 +273,66 @@ def test_further_errors_are_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "asked"),
-    [("adjacency", "replace-one"), ("view", "synthesis-server"), ("view", "tagging-server")],
+    ("section", "key", "asked"),
+    [
+        ("claim", "adjacency", "replace-one"),
+        ("claim", "view", "tagging-server"),
+        ("claim", "records_per_user", 3),
+        ("claim", "colluders", 2),
+    ],
 )
-def test_what_is_not_built_is_refused_by_name(key: str, asked: str) -> None:
+def test_what_an_audit_cannot_measure_is_refused_by_name(
+    section: str, key: str, asked: object
+) -> None:
     given = tables()
-    given["claim"][key] = asked
-    with pytest.raises(NotBuiltError, match=f"^x: .claim. {key} = '{asked}' is not built yet"):
+    given[section][key] = asked
+    deployment = Deployment.from_dict(given, source="x")
+    with pytest.raises(NotBuiltError, match=f"^x: .claim. {key} = {asked!r}: audit measures"):
+        deployment.require_auditable()
+
+
+def test_an_audit_of_shared_noise_is_refused() -> None:
+    given = tables() | {"distributed": {"granularity": 1e-4}}
+    with pytest.raises(NotBuiltError, match=r"^x: \[distributed\]: audit runs central noise"):
+        Deployment.from_dict(given, source="x").require_auditable()
+
+
+def test_a_server_view_needs_its_dummies() -> None:
+    given = tables()
+    given["claim"]["view"] = "synthesis-server"
+    with pytest.raises(DeploymentError, match=r"^x: .claim. view = 'synthesis-server': needs a"):
         Deployment.from_dict(given, source="x")
+    built = Deployment.from_dict(given | {"dummies": {"decay": 1.0, "shift": 9}}, source="x")
+    assert built.dummies is not None
+    assert built.dummies.shift == 9
+
+
+def test_colluders_leave_an_honest_record() -> None:
+    given = tables()
+    given["claim"]["colluders"] = 30
+    with pytest.raises(DeploymentError, match=r"^x: .claim. colluders = 30: fewer than threshold"):
+        Deployment.from_dict(given, source="x")
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ({"distributed": {"granularity": 0.0}}, "granularity = 0.0: a finite number > 0"),
+        ({"distributed": {}}, "granularity is missing"),
+        ({"distributed": {"granularity": 1e-3, "bits": 3}}, "unknown key 'bits'"),
+        ({"distributed": {"granularity": 1e-3, "rounding": "none"}}, "'shared' or 'independent'"),
+        ({"distributed": {"granularity": 1e-3, "rotated": 1}}, "true or false"),
+        ({"distributed": {"granularity": 1e-3, "modulus_bits": 1}}, "from 2 to 512"),
+        ({"dummies": {"decay": 0.0, "shift": 3}}, "decay = 0.0: a number from 1e-12 to 1000"),
+        ({"dummies": {"decay": 1.0, "shift": -1}}, "shift = -1"),
+        ({"dummies": {"decay": 1.0}}, "shift is missing"),
+    ],
+)
+def test_shared_noise_and_dummies_are_checked(table: dict[str, Any], said: str) -> None:
+    with pytest.raises(DeploymentError) as caught:
+        Deployment.from_dict(tables() | table, source="x")
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
