@@ -114,9 +114,9 @@ class ComposedProfile(PrivacyProfile):
 
     Notes
     -----
-    Profiles are sampled once, at the first call. Then a call takes some milliseconds for each
-    epsilon and one evaluation of each profile (for the plain sum). Below the number of releases
-    times ``tail`` only the plain sum is sharp. One release in all is its own profile, unsampled.
+    Profiles are sampled once, at the first call; each epsilon then takes a convolution and one
+    evaluation of each profile (for the plain sum). Below the number of releases times ``tail`` only
+    the plain sum is sharp. One release in all is its own profile, unsampled.
     """
 
     profiles: tuple[PrivacyProfile, ...]
@@ -219,8 +219,7 @@ class ComposedProfile(PrivacyProfile):
         def tilted(epsilon: float) -> float:
             return -np.inf if np.isinf(epsilon) else one.log_delta(epsilon)
 
-        found = float(smallest_epsilon(tilted, delta, relative=1e-9, start=start))
-        found = min(found, self._most)
+        found = min(float(smallest_epsilon(tilted, delta, relative=1e-9, start=start)), self._most)
         step = 1e-9 * max(found, 1e-3)
         for _ in range(12):
             if float(self.log_delta(found)) <= goal:
@@ -263,7 +262,7 @@ class ComposedProfile(PrivacyProfile):
         )
         points = int(min(max(period / max(fine, 1e-300), _POINTS_MIN), _POINTS_MAX))
         points = 2 ** (points - 1).bit_length()
-        step = max(period / (points - 8), 1e-12)
+        step = max(period / (points - 8), 1e-12 * (1 + abs(mean) + self._most))
         if (greatest := float(ends[0][-1])) > 16 * step:
             step = greatest / math.ceil(greatest / step)  # that loss lies on the grid
         return convolve(

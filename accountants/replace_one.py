@@ -16,7 +16,8 @@ records for one user :math:`M(X+y) \ge (1-p)^l M(X)`. With :math:`\lambda = l \l
 
 and never more than :math:`1 - (1-p)^l`, the probability that one of them takes part at all.
 
-*Within one bucket*, by Theorem J's argument: :class:`accountants.replace_in_bucket.ReplaceInBucket`.
+*Within one bucket*, by Theorem J's argument:
+:class:`accountants.replace_in_bucket.ReplaceInBucket`.
 
 Proofs: ``docs/proofs/replace-one.md``.
 """
@@ -29,10 +30,10 @@ from numpy.typing import ArrayLike
 from accountants import ranges
 from accountants.errors import ParameterError
 from accountants.gaussian import exp_up
-from accountants.group_privacy import Curve, GroupProfile
 from accountants.guarantee import Guarantee
 from accountants.profile import PrivacyProfile
 from accountants.ranges import Floats
+from accountants.user_records import UserRecords
 
 GENERIC = "two steps of add-remove"
 COIN = "participation coin"
@@ -46,7 +47,7 @@ class CoinChain(PrivacyProfile):
 
     Parameters
     ----------
-    base : Curve
+    base : PrivacyProfile
         The add-remove profile, both directions.
     sampling_rate : float
         p in (0, 1]; every record takes part with this probability at most, by its own coin.
@@ -59,7 +60,7 @@ class CoinChain(PrivacyProfile):
         If a parameter lies outside its range.
     """
 
-    base: Curve
+    base: PrivacyProfile
     sampling_rate: float
     records: int = 1
 
@@ -94,6 +95,20 @@ class CoinChain(PrivacyProfile):
         with np.errstate(divide="ignore"):
             low = np.minimum(np.log(below) + 16 * _UNIT, min(some, 0.0))
         return np.where(gap >= 0, above, low)
+
+    def epsilon(self, delta: ArrayLike) -> Floats:
+        """Return the base's epsilon at each ``delta``, and the surcharge; rounded up; same shape.
+
+        0 where one of the records hardly ever takes part; not the smallest one below the surcharge.
+        """
+        targets = ranges.deltas(delta)
+        surcharge = self.surcharge
+        if np.isinf(surcharge):
+            return np.where(targets < 1, np.inf, 0.0)
+        some = -np.expm1(-surcharge) * (1 + 16 * _UNIT)
+        there = np.asarray(self.base.epsilon(targets)) + surcharge
+        moved = np.nextafter(there * (1 + 16 * _UNIT), np.inf)
+        return np.where(targets >= some, 0.0, moved)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,7 +191,7 @@ def replace_one(guarantee: Guarantee, *, sampling_rate: float) -> Guarantee:
             f"guarantee.adjacency = {guarantee.adjacency}: an add-remove guarantee is needed"
         )
     routes: list[tuple[str, PrivacyProfile]] = [
-        (GENERIC, GroupProfile(base=guarantee.profile, size=2))
+        (GENERIC, UserRecords(base=guarantee.profile, size=2))  # the base may be slow
     ]
     assumptions = guarantee.assumptions
     if sampling_rate < 1:
