@@ -11,7 +11,7 @@ Proof: ``docs/proofs/composition.md``.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -64,7 +64,7 @@ class SumProfile(PrivacyProfile):
 
     Notes
     -----
-    Dwork and Roth 2014, Theorem 3.16.
+    Source: Dwork and Roth 2014, Theorem 3.16.
     """
 
     profiles: tuple[PrivacyProfile, ...]
@@ -88,8 +88,7 @@ class SumProfile(PrivacyProfile):
         for profile, count, share in zip(self.profiles, self.counts, self.shares, strict=True):
             each = np.where(np.isinf(values), np.inf, finite * (share / count) * (1 - 8 * _UNIT))
             total = np.logaddexp(total, float(np.log(count)) + profile.log_delta(each))
-        size = np.where(np.isfinite(total), np.abs(total), 0.0)
-        return np.minimum(total + 4 * _UNIT * (len(self.counts) + size), 0.0)
+        return np.minimum(total * (1 - 4 * _UNIT) + 4 * _UNIT * len(self.counts), 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -390,11 +389,10 @@ def _checked(
 def _joined(
     guarantees: Sequence[Guarantee], *, name: str, profile: PrivacyProfile, source: str
 ) -> Guarantee:
-    return Guarantee(
+    return replace(
+        guarantees[0],
         name=name,
         profile=profile,
-        adjacency=guarantees[0].adjacency,
-        view=guarantees[0].view,
         assumptions=(*merged_assumptions(guarantees), *INDEPENDENT),
         source=source + " of: " + "; ".join(dict.fromkeys(one.source for one in guarantees)),
     )

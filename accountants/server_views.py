@@ -21,7 +21,7 @@ from accountants.fre_e2t import FreE2TParameters
 from accountants.guarantee import Adjacency, Guarantee, View
 from accountants.profile import PrivacyProfile
 from accountants.tag_padding import TagPadding
-from accountants.tight_total import ASSUMPTIONS, TightTotal
+from accountants.tight_total import ASSUMPTIONS, ROUNDED_NOISE, TightTotal
 
 Requests = Literal["all", "sampled"]
 
@@ -71,7 +71,7 @@ def public_view(
         profile=_profile(parameters, noise, colluders, None),
         adjacency=Adjacency(),
         view=View(colluders=colluders),
-        assumptions=ASSUMPTIONS + (NOISE_ASSUMPTIONS if noise else ()),
+        assumptions=_assumptions(noise),
         source=DISTRIBUTED if noise else CENTRAL,
     )
 
@@ -117,7 +117,7 @@ def synthesis_server_view(
         profile=_profile(parameters, noise, colluders, padding),
         adjacency=Adjacency(),
         view=View(party="synthesis-server", colluders=colluders),
-        assumptions=ASSUMPTIONS + (NOISE_ASSUMPTIONS if noise else ()) + TAG_ASSUMPTIONS,
+        assumptions=_assumptions(noise) + TAG_ASSUMPTIONS,
         source=SERVER,
     )
 
@@ -166,6 +166,12 @@ def tagging_server_view(
         assumptions=(*release.assumptions, REQUEST_ASSUMPTION),
         source=release.source + "; requests say nothing (docs/proofs/server-views.md)",
     )
+
+
+def _assumptions(noise: DistributedNoise | None) -> tuple[str, ...]:
+    if noise is None:
+        return ASSUMPTIONS
+    return (*(text for text in ASSUMPTIONS if text != ROUNDED_NOISE), *NOISE_ASSUMPTIONS)
 
 
 def _profile(

@@ -170,6 +170,13 @@ class TightTotal(PrivacyProfile):
         )
 
 
+ROUNDED_NOISE = (
+    "A real release rounds embeddings to a lattice and adds exactly rounded continuous Gaussian "
+    "noise; the rounding is inside the bound."
+)
+ONE_RECORD = (
+    "One record is what one user contributes; a user with several records needs group privacy."
+)
 ASSUMPTIONS = (
     "The number of records does not exceed records_max.",
     "The records were chosen independently of the public projection and grid offset.",
@@ -178,8 +185,7 @@ ASSUMPTIONS = (
     "Each record is sampled with its own honest coin, independent of everything else.",
     "Embeddings and projection are computed as stated: entries N(0, 1/k), an offset uniform on a "
     "cell, no data-dependent clip, origin or clamp.",
-    "A real release rounds embeddings to a lattice and adds exactly rounded continuous Gaussian "
-    "noise; the rounding is inside the bound.",
-    "One record is what one user contributes; a user with several records needs group privacy.",
+    ROUNDED_NOISE,
+    ONE_RECORD,
 )
 """What has to hold for the tight total to be a guarantee."""

@@ -22,6 +22,7 @@ from accountants.guarantee import Guarantee
 from accountants.inversion import falling_root
 from accountants.profile import PrivacyProfile
 from accountants.ranges import Floats
+from accountants.tight_total import ONE_RECORD
 
 _UNIT = 2.0**-53
 _RELATIVE, _EPSILON_MAX = 1e-4, 1e6
@@ -147,5 +148,9 @@ def group_of(guarantee: Guarantee, *, records: int) -> Guarantee:
         guarantee,
         profile=UserRecords(base=guarantee.profile, size=records),
         adjacency=replace(guarantee.adjacency, records=records),
+        assumptions=(
+            *(text for text in guarantee.assumptions if text != ONE_RECORD),
+            f"One user contributes at most {records} records.",
+        ),
         source=guarantee.source + "; group privacy (docs/proofs/group-release.md)",
     )

@@ -67,6 +67,11 @@ class Job:
 # --- ours ---------------------------------------------------------------------------------------
 
 
+def our_curve() -> float:
+    """Return the mean of our trade-off curve."""
+    return float(TradeOff.from_pld(peers.gaussian_pld()).beta(ALPHAS).mean())
+
+
 def our_epsilon(profile: PrivacyProfile | SampleThreshold | AnalyticGaussian) -> float:
     """Return epsilon at 1e-6."""
     return float(profile.epsilon(DELTA))

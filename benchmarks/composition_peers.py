@@ -127,7 +127,7 @@ def riskcal_curve() -> float:
 
 
 def searched_curve() -> float:
-    """Return the mean of a few points of the curve, each searched with dp-accounting's delta(epsilon)."""
+    """Return the mean of a few points, each searched with dp-accounting's delta(epsilon)."""
     pld = gaussian_pld()
     chosen = ALPHAS[:: len(ALPHAS) // CURVE_POINTS][:CURVE_POINTS]
     betas = []
@@ -159,7 +159,7 @@ def sgd_noise() -> float:
 
 
 def connected(profile: PrivacyProfile, *, interval: float, end: float, count: int) -> float:
-    """Return epsilon of ``count`` releases by dp-accounting: connect the dots at every grid point."""
+    """Return epsilon of ``count`` releases by dp-accounting, all grid points connected."""
     from dp_accounting.pld import pld_pmf, privacy_loss_distribution
 
     last = round(end / interval)

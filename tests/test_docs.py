@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
-EXAMPLES = ("paper-eps4", "paper-eps8", "paper-eps16", "bundled", "broken")
+EXAMPLES = ("paper-eps4", "paper-eps8", "paper-eps16", "two-servers", "bundled", "broken")
 
 
 def text(page: Path) -> str:
@@ -92,8 +92,8 @@ def test_the_readme_has_two_commands_of_one_line() -> None:
 def test_examples_are_valid(name: str) -> None:
     deployment = Deployment.from_toml(ROOT / "examples" / f"{name}.toml")
     assert deployment.deployment.name == name
-    assert (deployment.data is None) == name.startswith("paper")
-    assert (deployment.model is None) == name.startswith("paper")
+    assert (deployment.data is None) == name.startswith(("paper", "two"))
+    assert (deployment.model is None) == name.startswith(("paper", "two"))
 
 
 def test_no_other_example_and_what_the_broken_one_breaks() -> None:

@@ -143,16 +143,20 @@ def test_attained_by_a_record_alone(p: float, decay: float, shift: int, epsilon:
     assert float(ours.delta_remove(epsilon)) == pytest.approx(remove, rel=1e-6, abs=1e-14)
 
 
-@pytest.mark.parametrize("epsilon", [0.3, 1.0, 2.0])
-def test_close_to_the_view_listed(epsilon: float) -> None:
-    """How far the bound lies above one bucket's exact divergence: at most the factor stated."""
-    worst = 1.0
-    for others in range(6):
-        for p in (0.2, 0.5, 0.8):
-            dummies = DummyTags(decay=0.8, shift=3, threshold=3)
-            truth = max(view_divergence(dummies, others=others, p=p, mu=0.8, epsilon=epsilon))
-            worst = max(worst, float(bucket(p, 0.8, dummies, others=others).delta(epsilon)) / truth)
-    assert worst <= 2.1
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 2.0])
+@pytest.mark.parametrize("p", [0.2, 0.5, 0.8])
+def test_close_to_the_view_listed(p: float, epsilon: float) -> None:
+    """How far the supremum lies above that of the exact divergences: the bound is not attained.
+
+    Its hidden part averages over the tag's multiplicity, which the server does not see, and takes
+    two cells for a move that may change one.
+    """
+    dummies = DummyTags(decay=0.5, shift=6, threshold=3)
+    truth = max(
+        max(view_divergence(dummies, others=others, p=p, mu=0.8, epsilon=epsilon))
+        for others in range(25)
+    )
+    assert truth <= float(bucket(p, 0.8, dummies).delta(epsilon)) <= 1.7 * truth
 
 
 def test_monte_carlo_is_not_above_the_bound() -> None:
