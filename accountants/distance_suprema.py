@@ -30,6 +30,7 @@ _FAR = 20  # searched bucket sizes go up to this many times a typical one
 _RAGGED, _TEETH = 300, np.array([[-5, -4, -3, -2, -1, 1, 2, 3, 4, 5]])
 _GRID = np.linspace(-1.0, 1.0, 13)
 _MOVES = 12
+_BETWEEN = 8
 
 
 @dataclass(kw_only=True)
@@ -177,6 +178,8 @@ class DistanceSuprema:
             marks.append(self._known[(per_record, 0.0)][1])
         if self.padding is not None and not per_record:
             marks.append(first)
+            low = max(self.parameters.threshold - 1, 1)  # where the tag may be hidden or released
+            marks += np.geomspace(low, max(low, self._typical), _BETWEEN).astype(int).tolist()
         p = self.parameters
         if p.threshold * log(p.sampling_rate) > depth:  # every record sampled: not too rare
             marks.append(first)

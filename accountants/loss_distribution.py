@@ -14,9 +14,9 @@ logarithm and rounded up. Proof: ``docs/proofs/composition.md``.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
-from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 from numpy.typing import ArrayLike, NDArray
 
 from accountants import ranges
@@ -24,6 +24,9 @@ from accountants.errors import ParameterError
 from accountants.gaussian import exp_up
 from accountants.profile import PrivacyProfile
 from accountants.ranges import Floats
+
+if TYPE_CHECKING:
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 Places = NDArray[np.int64]
 
@@ -87,9 +90,8 @@ class LossDistribution(PrivacyProfile):
         ParameterError
             If a mass is negative or NaN, or all do not sum to 1 within 1e-6.
         """
-        losses = np.array(sorted(masses), float)
-        values = np.array([masses[loss] for loss in sorted(masses)], float)
-        return _from_arrays(losses, values, infinity)
+        losses, values = zip(*sorted(masses.items()), strict=True) if masses else ((), ())
+        return _from_arrays(np.array(losses, float), np.array(values, float), infinity)
 
     @classmethod
     def from_profile(
@@ -147,8 +149,8 @@ class LossDistribution(PrivacyProfile):
 
     def _log_delta(self, epsilon: Floats) -> Floats:
         """Sum over the losses above each epsilon; one dimension."""
-        above = np.maximum(self.losses - epsilon[:, None], 0.0)
-        with np.errstate(divide="ignore"):  # a loss at or below epsilon adds nothing
+        above = np.maximum(self.losses - epsilon[:, None], 0.0)  # at 0 it adds nothing
+        with np.errstate(divide="ignore"):
             terms = self.log_masses + np.log(-np.expm1(-above))
         peak = np.maximum(terms.max(axis=1), self.log_infinity)
         shift = np.where(np.isfinite(peak), peak, 0.0)
@@ -158,7 +160,7 @@ class LossDistribution(PrivacyProfile):
         size = np.where(np.isfinite(value), np.abs(value), 0.0)
         return np.asarray(np.minimum(value + 128 * _UNIT * (1 + size), 0.0))
 
-    def to_pld(self, *, interval: float = 1e-4) -> PrivacyLossDistribution:
+    def to_pld(self, *, interval: float = 1e-4) -> "PrivacyLossDistribution":
         """Return it as dp_accounting's ``PrivacyLossDistribution``, symmetric and pessimistic.
 
         Parameters
@@ -175,9 +177,11 @@ class LossDistribution(PrivacyProfile):
         Notes
         -----
         For distributions that are the same in both directions, as those of :meth:`from_profile`.
-        dp_accounting's compositions do not add the error of their discrete Fourier transforms, up
-        to about 1e-12 of each delta; :class:`accountants.composition.ComposedProfile` does.
+        dp_accounting's compositions do not add the error of their transforms;
+        :class:`accountants.composition.ComposedProfile` does.
         """
+        from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
+
         step = ranges.positive("interval", interval)
         masses = exp_up(self.log_masses)
         low = min(int(np.searchsorted(np.cumsum(masses), _NEGLIGIBLE)), len(masses) - 1)
@@ -252,7 +256,7 @@ def _remembered(profile: PrivacyProfile, points: int, tail: float) -> LossDistri
     return LossDistribution.from_profile(profile, points=points, tail=tail)
 
 
-def of_pld(pld: PrivacyLossDistribution) -> tuple[LossDistribution, ...]:
+def of_pld(pld: "PrivacyLossDistribution") -> tuple[LossDistribution, ...]:
     """Return the one or two directions of dp_accounting's ``pld``.
 
     Raises
@@ -269,8 +273,7 @@ def of_pld(pld: PrivacyLossDistribution) -> tuple[LossDistribution, ...]:
     found = []
     for pmf in pmfs:
         if hasattr(pmf, "_loss_probs"):
-            places = np.array(sorted(pmf._loss_probs), float)
-            masses = np.array([pmf._loss_probs[place] for place in sorted(pmf._loss_probs)], float)
+            places, masses = np.array(sorted(pmf._loss_probs.items()), float).T
         else:
             masses = np.asarray(pmf._probs, float)
             places = pmf._lower_loss + np.arange(len(masses), dtype=float)

@@ -28,8 +28,7 @@ from accountants.ranges import Floats
 
 DEGREES_LIMIT = 10**5
 LARGE = 1e12  # largest x and noncentrality that are summed
-_UNIT = 2.0**-53
-_LOG_2PI = float(np.log(2 * np.pi))
+_UNIT, _LOG_2PI = 2.0**-53, float(np.log(2 * np.pi))
 _CELLS = 1200.0  # cells for each standard deviation of the terms, where there are more terms
 _WIDTH = 8.0  # standard deviations on each side of the centre
 _DEEP = 45.0  # e^-45 of a sum is left to the bounds of its remainder
@@ -190,9 +189,7 @@ def _tail(x: float, d: float, nc: float, upper_tail: bool) -> Pair:
 
 
 def _complement(log_value: float) -> float:
-    """Return ln(1 - e^log_value), relative error at most 4 units."""
-    if log_value >= 0:
-        return -np.inf
+    """Return ln(1 - e^log_value), relative error at most 4 units; -inf at 0."""
     big = log_value > -0.7
     return float(np.log(-np.expm1(log_value)) if big else np.log1p(-np.exp(log_value)))
 

@@ -44,11 +44,6 @@ def log_far_pairs(
     r"""Return the first term's logarithm, :math:`\ln p^2 \binom N2 f(L\sqrt k/D)^k`, rounded up.
 
     With p = 1 it counts all pairs, sampled or not. ``distance`` > 0, ``records`` >= 1.
-
-    Raises
-    ------
-    ParameterError
-        If an argument lies outside its range.
     """
     ranges.positive("distance", distance, finite=False)
     ranges.positive_integer("records", records)
@@ -87,13 +82,7 @@ def nonvacuous_region(
 
 
 def psi_limit(*, distance: float, radius: float) -> float:
-    """Return sqrt(1 - D^2/(2 r^2)), below which psi must lie; 0 where there is none.
-
-    Raises
-    ------
-    ParameterError
-        If an argument is not a finite number > 0.
-    """
+    """Return sqrt(1 - D^2/(2 r^2)), below which psi must lie; both > 0; 0 where there is none."""
     ratio = ranges.positive("distance", distance) / ranges.positive("radius", radius)
     return float(np.sqrt(max(1 - min(ratio, 2.0) ** 2 / 2, 0.0)))
 
@@ -204,11 +193,11 @@ class SemanticSupport:
         near = _log_near(self.frequency - 1, self.parameters.sampling_rate)
         if distance is not None and near_limit is not None:
             return self._certified(distance, near_limit, near)
-        found = self._certified(*self._choose(near, distance, near_limit, 0.0, rounds=1), near)
-        # once more, with what Chernoff's bound was seen to be too high by
-        estimate = _Noise(self, found.distance, found.near_limit).estimate()
-        lower = found.log_noise - estimate if np.isfinite(estimate) else 0.0
-        again = self._certified(*self._choose(near, distance, near_limit, lower), near)
+        fixed = distance, near_limit
+        found = self._certified(*self._choose(near, fixed, 0.0, 1), near)
+        seen = _Noise(self, found.distance, found.near_limit).estimate()  # Chernoff's, too high
+        lower = found.log_noise - seen if np.isfinite(seen) else 0.0
+        again = self._certified(*self._choose(near, fixed, lower, 3), near)
         reports = [found, again]
         if distance is None and near_limit is None and not (alone := self.noise_only()).vacuous:
             reports.append(alone)
@@ -262,14 +251,10 @@ class SemanticSupport:
         )
 
     def _choose(
-        self,
-        near: Floats,
-        distance: float | None,
-        near_limit: int | None,
-        correction: float,
-        rounds: int = 3,
+        self, near: Floats, fixed: tuple[float | None, int | None], correction: float, rounds: int
     ) -> tuple[float, int]:
         """Return a good D and a, by Chernoff's bound of the noise term on a grid."""
+        distance, near_limit = fixed
         limits = _candidates(near) if near_limit is None else np.array([near_limit])
         tails = near[np.minimum(limits, len(near) - 1)]
         widest = float(np.sqrt(2.0)) * self.parameters.radius
@@ -329,7 +314,7 @@ class _Noise:
         return np.asarray(part - lost - _SLACK * (np.abs(part) + lost))
 
     def norms(self, n: Floats) -> Floats:
-        """Return a lower bound, nowhere falling, of the norm of the sum of n offsets from x*."""
+        """Return a lower bound of the norm of the sum of n offsets from x*."""
         far = n * np.maximum(n - self.limit, 0.0) * self.far**2
         spread = n * (n - 1) * self.spread**2 / 2
         apart = np.sqrt(np.maximum(far - spread - _SLACK * (far + spread), 0.0)) * (1 - _SLACK)
@@ -338,7 +323,9 @@ class _Noise:
     def arguments(self, low: Floats, high: Floats) -> dict[str, Floats]:
         """Return the worst x and noncentrality for counts from ``low`` to ``high``."""
         std = self.release.noise_std
-        x, nc = scaled_square(self.target, high, std)[1], scaled_square(self.norms(low), 1, std)[0]
+        # rising in n, or (a wide spread) a concave function's root: least at an end
+        norm = np.minimum(self.norms(low), self.norms(high))
+        x, nc = scaled_square(self.target, high, std)[1], scaled_square(norm, 1, std)[0]
         return {"x": x, "noncentrality": nc, "degrees": np.array(self.release.embedding_dim)}
 
     def rough(self, low: Floats, high: Floats) -> Floats:

@@ -12,9 +12,9 @@ A curve that is too low errs to the safe side, so the vertices are rounded down.
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 from numpy.typing import ArrayLike
 
 from accountants.errors import ParameterError
@@ -22,6 +22,9 @@ from accountants.gaussian import exp_up
 from accountants.loss_distribution import LossDistribution, of_pld
 from accountants.profile import PrivacyProfile
 from accountants.ranges import Floats
+
+if TYPE_CHECKING:
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 _UNIT = 2.0**-53
 
@@ -61,7 +64,7 @@ class TradeOff:
         return cls(losses=(LossDistribution.from_profile(profile, points=points),))
 
     @classmethod
-    def from_pld(cls, pld: PrivacyLossDistribution) -> "TradeOff":
+    def from_pld(cls, pld: "PrivacyLossDistribution") -> "TradeOff":
         """Return the curve of dp_accounting's ``pld``, the lower of its two directions.
 
         Raises

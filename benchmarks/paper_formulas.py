@@ -28,6 +28,7 @@ from accountants.group_release import GroupRelease, SampleThresholdGroupPaper
 from accountants.inversion import smallest_epsilon, smallest_scale
 from accountants.noisy_votes import GaussianRelease, NoisyProfile, NoisyVotes
 from accountants.replace_one import replace_one
+from accountants.semantic_support import SemanticSupport
 from accountants.zcdp import ZeroConcentrated, classic_epsilon
 from dpaudit.estimators import clopper_pearson, epsilon_lower
 
@@ -173,6 +174,19 @@ def union(*, records_max: int, published: Published) -> float:
 def pairs_collide(*, records: int, ratio: float) -> float:
     """Return the expected number of pairs at distance ``ratio`` r that share a cell."""
     return comb(records, 2) * collision(ratio=ratio)
+
+
+def support_bound(*, records_max: int, published: Published) -> float:
+    """Return the bound of delta* at r* = r, t = 100, the best distance; above 1 says nothing."""
+    release = replace(published.release, records_max=records_max)
+    found = SemanticSupport(parameters=release, frequency=100).upper_bound()
+    return exp(min(found.log_total, 700.0))
+
+
+def support_lower(*, frequency: int, published: Published) -> float:
+    """Return a delta* at r* = r below which the release does not come."""
+    support = SemanticSupport(parameters=published.release, frequency=frequency)
+    return exp(support.log_lower_bound())
 
 
 # --- dummies -------------------------------------------------------------------------------------

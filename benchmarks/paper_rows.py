@@ -141,6 +141,33 @@ def grid_rows() -> list[Row]:
     return rows
 
 
+def support_rows() -> list[Row]:
+    """Semantic support protection at r* = r, t = 100."""
+    rows = []
+    for one in CLAIMS:
+        rows += [
+            Row(
+                paper="Fre-E2T",
+                section="Definitions 2-4",
+                quantity=f"delta* of support protection, p = {one.sampling_rate:g}",
+                stated="at most 1",
+                claim=1.0,
+                formula=partial(of.pairs_collide, records=RECORDS, ratio=1.0),
+                tight=partial(of.support_bound, records_max=RECORDS, published=one),
+                why="Formula: pairs at distance r that share a cell; tight: the best distance. "
+                "Nothing is proved at the default edge.",
+            ),
+            Row(
+                paper="Fre-E2T",
+                section="Definitions 2-4",
+                quantity=f"delta* that is attained, p = {one.sampling_rate:g}",
+                tight=partial(of.support_lower, frequency=100, published=one),
+                why="t - 1 copies of x* in one bucket: a lower bound.",
+            ),
+        ]
+    return rows
+
+
 def dummy_rows() -> list[Row]:
     """Return rows on dummy tags and the truncated double geometric shift."""
     rows = [
@@ -344,6 +371,7 @@ def sections() -> dict[str, list[Row]]:
         "Sample-and-threshold": count_rows(),
         "Calibration and total": [r for p in (TWO, *CLAIMS) for r in calibration_rows(p)],
         "Grid collisions": grid_rows(),
+        "Semantic support": support_rows(),
         "Dummies": dummy_rows(),
         "Distributed noise": [row for one in CLAIMS for row in distributed_rows(one)],
         "Other adjacencies": adjacency_rows(),

@@ -78,6 +78,9 @@ class Row:
 def _claimed(claim: float, formula: float | None, tight: float | None) -> str:
     """Compare both values with a claim."""
     allowed = claim * (1 + 1e-9)
+    given = [value for value in (formula, tight) if value is not None]
+    if claim == 1 and min(given) > 1:  # a bound of a probability
+        return "vacuous"
     if tight is not None and tight > allowed:
         return "no: too small"
     if formula is not None and formula > allowed:

@@ -40,6 +40,7 @@ the exact one. Both have four significant digits. *Agree?* compares them:
 - **yes, loose**: enough, and more than one percent above the tight value;
 - **formula no, claim holds**: the paper's own formula misses the claim, the tight value meets it;
 - **no**: the formula gives another value, or the stated one is too small;
+- **vacuous**: the bound of a probability is above 1;
 - **-**: the paper prints no value and there is nothing to compare with.
 
 Unless a row says otherwise: N = 1e6 records, k = 20, r = 0.5, u = 2.4, L = 2r/sqrt(k) and

@@ -346,6 +346,24 @@ def test_no_privacy_in_one_is_none_in_all() -> None:
     assert float(profile.epsilon(0.5)) == np.inf
 
 
+def test_tiny_deltas_of_pure_losses_cost_at_most_all_losses() -> None:
+    profile = composed((Response(level=1e-5), 226), (Perfect(), 704947))
+    epsilons = profile.epsilon([0.0, 1e-300, 1e-100, 1e-20])
+    assert np.all(epsilons <= 226e-5 * (1 + 1e-9))
+    assert np.all(np.diff(epsilons) <= 1e-12)
+
+
+def test_many_releases_with_hardly_any_spread() -> None:
+    """A loss of about 63 forty thousand times over: the grid is far from zero."""
+    profile = composed((Response(level=63.6), 40841), (Response(level=1e-6), 10**6))
+    logs = profile.log_delta([0.0, 1e6, 2.5e6, 2.7e6, np.inf])
+    assert not np.isnan(logs).any()
+    assert logs[0] == pytest.approx(0.0, abs=1e-9)
+    assert logs[-1] == -np.inf
+    epsilon = float(profile.epsilon(1e-6))
+    assert 63.6 * 40800 < epsilon < 63.6 * 40841 * 1.00001
+
+
 # --- order, peers, Monte Carlo ------------------------------------------------------------------
 
 

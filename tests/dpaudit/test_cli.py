@@ -128,7 +128,16 @@ def test_version(run: Run) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [[], ["verify"], ["calibrate"], ["audit"], ["assets"], ["assets", "list"], ["assets", "get"]],
+    [
+        [],
+        ["verify"],
+        ["calibrate"],
+        ["curve"],
+        ["audit"],
+        ["assets"],
+        ["assets", "list"],
+        ["assets", "get"],
+    ],
 )
 def test_every_help_has_an_example(run: Run, command: list[str]) -> None:
     for flag in ("--help", "-h"):
@@ -237,8 +246,8 @@ MALFORMED: dict[str, tuple[str | bytes, str]] = {
     "unknown section": (TOML + "[adit]\n", "adit"),
     "missing section": (TOML.split("[fre_e2t]")[0], "fre_e2t"),
     "projects up": (TOML.replace("projection_dim = 20", "projection_dim = 400"), "projection_dim"),
-    "adjacency": (TOML.replace("add-remove", "replace-one"), "not built yet"),
-    "view": (TOML.replace('"public"', '"synthesis-server"'), "not built yet"),
+    "adjacency": (TOML.replace("add-remove", "replace-two"), "'replace-one'"),
+    "view": (TOML.replace('"public"', '"synthesis-server"'), "needs a section [dummies]"),
     "not TOML": ("[claim", "not TOML"),
     "empty": ("", "deployment"),
     "UTF-16": (TOML.encode("utf-16"), "not UTF-8"),
@@ -632,3 +641,20 @@ def test_the_broken_example_is_refuted_with_a_report(tmp_path: Path) -> None:
     assert "Refuted" in page
     assert page.count("<svg") == 5
     assert "Refuted" in (out / "report.md").read_text(encoding="utf-8")
+
+
+# --- curve --------------------------------------------------------------------------------------
+
+
+def test_curve_writes_what_its_name_says(run: Run, tmp_path: Path) -> None:
+    for name in ("curve.svg", "curve.csv"):
+        done = run("curve", EXAMPLES / "paper-eps4.toml", "--out", tmp_path / name)
+        assert done.code == 0
+        assert done.out.strip() == str(tmp_path / name)
+        assert (tmp_path / name).stat().st_size > 1000
+
+
+@pytest.mark.parametrize("name", ["curve.png", "none/curve.svg"])
+def test_curve_refuses_other_names_before_it_computes(run: Run, tmp_path: Path, name: str) -> None:
+    done = run("curve", EXAMPLES / "paper-eps4.toml", "--out", tmp_path / name)
+    assert "curve" in done.error

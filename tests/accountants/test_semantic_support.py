@@ -1,0 +1,607 @@
+"""Semantic support protection: reference values, brute force, geometry, and the mechanism itself."""
+
+from dataclasses import replace
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from scipy.special import betaincinv
+from scipy.stats import binom, ncx2
+
+from accountants import FreE2TParameters, ParameterError
+from accountants.noise_growth import NoiseGrowth
+from accountants.noncentral_chi2 import centroid_hit_probability
+from accountants.semantic_support import (
+    SemanticSupport,
+    SupportReport,
+    _Noise,
+    log_far_pairs,
+    nonvacuous_region,
+    psi_limit,
+)
+from tests.accountants import oracles
+from tests.accountants.oracles import EPS_4, EPS_8, EPS_16, PUBLISHED, Published
+
+R = 0.5  # the paper's radius
+
+
+def published(case: Published = EPS_4, **changes: Any) -> FreE2TParameters:
+    return FreE2TParameters(**oracles.parameters(case, **changes))
+
+
+def small(**changes: Any) -> FreE2TParameters:
+    """Four dimensions, a fine grid and a hundred records."""
+    values: dict[str, Any] = {
+        "records_max": 100,
+        "embedding_dim": 4,
+        "projection_dim": 8,
+        "grid_edge": 0.02,
+        "sampling_rate": 0.4,
+        "threshold": 5,
+        "noise_std": 0.2,
+        "radius": R,
+        "lattice_step": 0.0,
+    }
+    return FreE2TParameters(**(values | changes))
+
+
+def interval(hits: int, trials: int) -> tuple[float, float]:
+    """Clopper-Pearson, each side wrong with probability 2.5e-7."""
+    low = betaincinv(hits, trials - hits + 1, 2.5e-7) if hits else 0.0
+    return low, betaincinv(hits + 1, trials - hits, 1 - 2.5e-7)
+
+
+# --- reference values ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", PUBLISHED)
+def test_paper_defaults_are_vacuous(case: Published) -> None:
+    """The paper's own defaults: all pairs give 2.5e7 at D = r, and 2.7e5 at the best D."""
+    parameters = published(case)
+    assert np.exp(_all_pairs(parameters, R)) == pytest.approx(2.5e7, rel=0.01)
+    for distance in np.linspace(1e-3, 1, 400) * np.sqrt(2) * R:
+        assert np.exp(_all_pairs(parameters, distance)) >= 2.7e5
+    for psi in (0.1, 0.5, 1.0):
+        report = SemanticSupport(parameters=parameters, frequency=100, psi=psi).upper_bound()
+        assert report.vacuous
+        assert report.delta is None
+        assert "vacuous" in str(report)
+        assert report.log_collision > np.log(1e4)  # with the coins as well
+
+
+def _all_pairs(parameters: FreE2TParameters, distance: float) -> float:
+    return log_far_pairs(distance, grid=parameters.grid, records=parameters.records_max)
+
+
+@pytest.mark.parametrize(
+    ("case", "value", "relative"),
+    [(EPS_4, 2e-58, 0.01), (EPS_8, 4.4e-3, 0.01), (EPS_16, 0.495, 0.001)],
+)
+def test_reference_lower_bound(case: Published, value: float, relative: float) -> None:
+    support = SemanticSupport(parameters=published(case), frequency=100)
+    assert np.exp(support.log_lower_bound()) == pytest.approx(value, rel=relative)
+
+
+def test_reference_region() -> None:
+    """N = 1e6, k = 20, a first term of 1e-5: L <= .37 D/sqrt(k)."""
+    c = nonvacuous_region(records=10**6, projection_dim=20, allowed=1e-5)
+    assert c == pytest.approx(0.37, abs=0.005)
+    with mp.workdps(40):
+        first = mp.mpf(10**6) * (10**6 - 1) / 2 * oracles.coordinate_collision(mp.mpf(c)) ** 20
+        assert mp.mpf("1e-5") * (1 - mp.mpf("1e-9")) <= first <= mp.mpf("1e-5")
+    grid = published(grid_edge=c * 0.3 / np.sqrt(20)).grid
+    assert log_far_pairs(0.3, grid=grid, records=10**6) == pytest.approx(np.log(1e-5), abs=1e-9)
+    assert 2 / c > np.sqrt(2)  # the default edge 2 r/sqrt(k) would need D above sqrt(2) r
+    with_coins = nonvacuous_region(
+        records=10**6, projection_dim=20, allowed=1e-5, sampling_rate=0.3
+    )
+    assert with_coins > c
+
+
+def test_psi_limit() -> None:
+    assert psi_limit(distance=R, radius=R) == pytest.approx(np.sqrt(0.5))
+    assert psi_limit(distance=2 * R, radius=R) == 0
+    assert psi_limit(distance=1e300, radius=1e-300) == 0
+
+
+def test_inside_and_outside_the_region() -> None:
+    """With the edge that the region asks for the bound says something below the limit of psi."""
+    parameters = published(grid_edge=0.37 * 0.4 / np.sqrt(20))
+    inside = SemanticSupport(parameters=parameters, frequency=10, psi=0.7).upper_bound()
+    assert inside.delta is not None
+    assert 1e-9 < inside.delta < 1e-6
+    outside = SemanticSupport(parameters=parameters, frequency=10, psi=1.0).upper_bound()
+    assert outside.vacuous
+
+
+# --- brute force --------------------------------------------------------------------------------
+
+
+def exact_noise(support: SemanticSupport, distance: float, a: int) -> float:
+    """p N sup F/n by evaluating every n, with scipy."""
+    parameters, r = support.parameters, support.parameters.radius
+    n = np.arange(parameters.threshold, parameters.records_max + 1, dtype=float)
+    rho = np.sqrt(max(r * r - distance * distance / 2, 0))
+    linear = np.maximum((n - a) * rho - a * r, 0) if rho else np.zeros_like(n)
+    apart = n * np.maximum(n - a, 0) * r * r - n * (n - 1) * distance**2 / 2
+    norm = np.maximum(linear, np.sqrt(np.maximum(apart, 0)))
+    std = parameters.noise_std
+    hits = ncx2.cdf((support.psi * r * n / std) ** 2, parameters.embedding_dim, (norm / std) ** 2)
+    return float(parameters.sampling_rate * parameters.records_max * np.max(hits / n))
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(
+    st.integers(1, 12),
+    st.floats(0.05, 2),
+    st.floats(0.05, 0.95),
+    st.integers(1, 20),
+    st.integers(1, 300),
+    st.floats(0.05, 1.5),
+    st.floats(0.05, 1.2),
+    st.integers(0, 12),
+    st.integers(1, 60),
+)
+@example(4, 0.2, 0.4, 5, 4, 0.5, 0.4, 0, 10)
+def test_terms_by_brute_force(
+    dimension: int,
+    noise: float,
+    p: float,
+    threshold: int,
+    records: int,
+    psi: float,
+    distance: float,
+    a: int,
+    t: int,
+) -> None:
+    """Every term is above the plain evaluation; near members and pairs closely, noise to 1e-3."""
+    parameters = small(
+        records_max=records,
+        embedding_dim=dimension,
+        noise_std=noise,
+        sampling_rate=p,
+        threshold=threshold,
+    )
+    support = SemanticSupport(parameters=parameters, frequency=t, psi=psi)
+    report = support.upper_bound(distance=distance, near_limit=a)
+    with mp.workdps(40):
+        tail = mp.fsum(oracles.mass(j, t - 1, mp.mpf(p)) for j in range(a + 1, t))
+        assert mp.exp(report.log_near) >= tail
+        assert mp.exp(report.log_near) <= tail * (1 + mp.mpf("1e-6"))
+        c = mp.mpf(0.02) * mp.sqrt(8) / mp.mpf(distance)
+        pairs = mp.mpf(records) * (records - 1) / 2
+        first = mp.mpf(p) ** 2 * pairs * oracles.coordinate_collision(c) ** 8
+        assert mp.exp(report.log_collision) >= first
+        assert mp.exp(report.log_collision) <= first * (1 + mp.mpf("1e-6"))
+    if threshold > records:
+        assert report.log_noise == -np.inf
+        return
+    brute = exact_noise(support, distance, a)
+    assert np.exp(report.log_noise) >= brute * (1 - 1e-9)
+    if brute > 1e-12:  # where scipy is right
+        assert np.exp(report.log_noise) <= brute * 1.0011 + 1e-12
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(
+    st.integers(1, 20),
+    st.floats(0.02, 2),
+    st.floats(0.1, 1.0),
+    st.integers(1, 15),
+    st.integers(1, 40),
+    st.floats(0.05, 1.5),
+    st.floats(0.005, 1.0),
+    st.floats(0.05, 1.2),
+    st.integers(0, 40),
+)
+def test_never_below_the_lower_bound(
+    dimension: int,
+    noise: float,
+    p: float,
+    threshold: int,
+    t: int,
+    psi: float,
+    edge: float,
+    distance: float,
+    a: int,
+) -> None:
+    parameters = small(
+        embedding_dim=dimension,
+        noise_std=noise,
+        sampling_rate=p,
+        threshold=threshold,
+        grid_edge=edge,
+    )
+    support = SemanticSupport(parameters=parameters, frequency=t, psi=psi)
+    report = support.upper_bound(distance=distance, near_limit=a)
+    assert report.log_total >= support.log_lower_bound()
+    assert report.vacuous == (report.delta is None)
+    assert support.noise_only().log_total >= support.log_lower_bound()
+
+
+@pytest.mark.parametrize("psi", [0.2, 0.5, 0.8])
+def test_the_optimum_is_no_worse_than_a_grid(psi: float) -> None:
+    support = SemanticSupport(parameters=small(noise_std=0.1), frequency=10, psi=psi)
+    best = support.upper_bound()
+    assert best.log_total >= support.log_lower_bound()
+    grid = [
+        support.upper_bound(distance=float(d), near_limit=a).log_total
+        for d in np.linspace(0.05, 0.95, 10) * np.sqrt(2) * R
+        for a in (0, 2, 4, 6, 9)
+    ]
+    assert best.log_total <= min(grid) + 0.1
+    assert support.upper_bound(distance=best.distance).log_total <= best.log_total + 0.1
+    assert support.upper_bound(near_limit=best.near_limit).log_total <= best.log_total + 0.1
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(st.integers(1, 90), st.floats(0.05, 0.95), st.integers(1, 30), st.floats(0.05, 3))
+def test_lower_bound_by_brute_force(t: int, p: float, threshold: int, psi: float) -> None:
+    parameters = small(sampling_rate=p, threshold=threshold)
+    found = SemanticSupport(parameters=parameters, frequency=t, psi=psi).log_lower_bound()
+    n = np.arange(threshold, t)
+    central = ncx2.cdf((psi * R * n / 0.2) ** 2, 4, 0)
+    truth = float(np.sum(binom.pmf(n, t - 1, p) * central))
+    assert np.exp(found) <= truth * (1 + 1e-10)
+    assert np.exp(found) >= truth * (1 - 1e-6)
+
+
+def test_lower_bound_with_many_copies() -> None:
+    """Counts are then taken in cells: still below the plain sum, and not by much."""
+    parameters = published(threshold=100)
+    t = 30_000
+    found = np.exp(SemanticSupport(parameters=parameters, frequency=t).log_lower_bound())
+    assert 0.999 <= found <= 1
+    parameters = published(threshold=8900, noise_std=150.0)
+    found = np.exp(SemanticSupport(parameters=parameters, frequency=t).log_lower_bound())
+    n = np.arange(8900, t)
+    plain = binom.pmf(n, t - 1, 0.3) * ncx2.cdf((R * n / 150.0) ** 2, 768, 0)
+    assert 0.5 * np.sum(plain) <= found <= np.sum(plain) * (1 + 1e-10)
+
+
+# --- geometry -----------------------------------------------------------------------------------
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(
+    st.integers(0, 10**6), st.integers(1, 12), st.integers(0, 4), st.integers(1, 6), st.floats(0, 1)
+)
+def test_sums_are_as_long_as_proved(
+    seed: int, far: int, near: int, dimension: int, width: float
+) -> None:
+    """Any far and near vectors: with D their diameter, the sum's norm is at least the bound."""
+    rng = np.random.default_rng(seed)
+    centre = rng.normal(size=dimension)
+    centre *= R / np.linalg.norm(centre)
+    points = centre + width * R * rng.normal(size=(far + near, dimension))
+    norms = np.linalg.norm(points, axis=1, keepdims=True)
+    points[:far] *= np.maximum(1, R * (1 + 1e-12) / norms[:far])
+    points[far:] *= np.minimum(1, R / norms[far:])
+    gaps = points[:, None, :] - points[None, :, :]
+    diameter = max(float(np.max(np.linalg.norm(gaps, axis=2))), 1e-9)
+    support = SemanticSupport(parameters=small(), frequency=20)
+    for limit in (near, near + 1):
+        bound = _Noise(support, diameter, limit).norms(np.array(float(far + near)))
+        assert np.linalg.norm(points.sum(axis=0)) >= bound - 1e-12
+
+
+def test_the_sum_can_be_that_short() -> None:
+    """The vertices of a regular simplex: pairwise D, all at r; attained up to D^2/(2 n)."""
+    n, distance = 40, 0.6
+    simplex = np.eye(n) * distance / np.sqrt(2)
+    simplex -= simplex.mean(axis=0)
+    height = np.sqrt(R**2 - np.sum(simplex[0] ** 2))
+    points = np.column_stack([simplex, np.full(n, height)])
+    np.testing.assert_allclose(np.linalg.norm(points, axis=1), R)
+    support = SemanticSupport(parameters=small(), frequency=20)
+    bound = float(_Noise(support, distance, 0).norms(np.array(float(n))))
+    assert np.linalg.norm(points.sum(axis=0)) == pytest.approx(bound, rel=1e-9)
+
+
+def test_rounding_to_a_lattice_is_paid_for() -> None:
+    """Coarser lattices never give a smaller bound; an enormous one gives up the geometry."""
+    bounds = []
+    for step in (0.0, 2.0**-24, 2.0**-8, 2.0**-5, 1.0):
+        support = SemanticSupport(parameters=small(lattice_step=step), frequency=3, psi=0.4)
+        bounds.append(support.upper_bound(distance=0.3, near_limit=2).log_noise)
+    assert np.all(np.diff(bounds) >= -1e-3)
+    assert bounds[1] == pytest.approx(bounds[0], abs=2e-3)
+    alone = SemanticSupport(parameters=small(), frequency=3, psi=0.4).noise_only()
+    assert bounds[-1] == pytest.approx(alone.log_noise, abs=2e-3)
+
+
+# --- the mechanism ------------------------------------------------------------------------------
+
+
+def test_conditional_probability_agrees_with_the_mechanism() -> None:
+    """Bucket given, sampled, noisy centroid: hits as often as the mean conditional probability.
+
+    Errs with probability below 1e-6 (Clopper-Pearson at 5e-7, Hoeffding for the mean at 5e-7).
+    """
+    rng = np.random.default_rng(11)
+    d, size, p, threshold, std, radius, trials = 3, 12, 0.5, 4, 1.0, 0.45, 60_000
+    bucket = rng.normal(size=(size, d)) * 0.2 + np.array([0.3, 0.0, 0.0])
+    coins = rng.random((trials, size)) < p
+    counts = coins.sum(axis=1)
+    released = counts >= threshold
+    sums = coins @ bucket
+    noisy = (sums + std * rng.normal(size=(trials, d)))[released] / counts[released, None]
+    hits = int(np.sum(np.linalg.norm(noisy, axis=1) <= radius))
+    low, high = interval(hits, trials)
+    patterns, times = np.unique(coins[released], axis=0, return_counts=True)
+    n = patterns.sum(axis=1)
+    offsets = np.linalg.norm(patterns @ bucket, axis=1) / n
+    down, up = centroid_hit_probability(
+        offset_norm=offsets, count=n, noise_std=std, radius=radius, dimension=d
+    )
+    slack = np.sqrt(np.log(2 / 5e-7) / (2 * trials))
+    assert float(times @ np.exp(down)) / trials - slack <= high
+    assert float(times @ np.exp(up)) / trials + slack >= low
+    assert hits > 1000
+
+
+def test_theorem_is_not_exceeded_by_the_mechanism() -> None:
+    """Fresh projection, grid, coins and noise each time; errs with probability below 1e-6."""
+    rng = np.random.default_rng(12)
+    release = small(
+        records_max=16, grid_edge=0.6, projection_dim=6, threshold=3, noise_std=0.15,
+        sampling_rate=0.5,
+    )  # fmt: skip
+    support = SemanticSupport(parameters=release, frequency=4, psi=0.9)
+    # three records at x* = 0, the others in two clusters just beyond r
+    records = np.zeros((16, 4))
+    records[3:10, 0], records[10:, 1] = R * 1.001, -R * 1.001
+    trials, hits = 20_000, 0
+    for _ in range(trials):
+        z = rng.normal(size=(6, 4)) / np.sqrt(6)
+        cells = np.floor((records @ z.T - rng.uniform(0, 0.6, size=6)) / 0.6)
+        _, cell = np.unique(cells, axis=0, return_inverse=True)
+        sampled = rng.random(16) < 0.5
+        for label in np.unique(cell):
+            chosen = records[(cell.ravel() == label) & sampled]
+            if len(chosen) >= 3:
+                noisy = (chosen.sum(axis=0) + 0.15 * rng.normal(size=4)) / len(chosen)
+                if np.linalg.norm(noisy) <= 0.9 * R:
+                    hits += 1
+                    break
+    low, high = interval(hits, trials)
+    assert hits > 100
+    for distance in (0.2, 0.4, 0.6, None):
+        for limit in (0, 1, 2, 3, None):
+            report = support.upper_bound(distance=distance, near_limit=limit)
+            assert report.log_total >= np.log(low)
+    assert np.exp(support.log_lower_bound()) <= high
+    assert np.exp(support.noise_only().log_total) >= low
+
+
+def test_three_copies_attain_the_lower_bound() -> None:
+    """The worst case simulated: t - 1 copies of x* and nothing else; errs below 1e-6."""
+    rng = np.random.default_rng(13)
+    trials = 200_000
+    release = small(threshold=2, noise_std=0.5, sampling_rate=0.6)
+    n = rng.binomial(5, 0.6, size=trials)
+    noise = np.linalg.norm(rng.normal(size=(trials, 4)) * 0.5, axis=1)
+    hits = int(np.sum((n >= 2) & (noise <= R * n)))
+    low, high = interval(hits, trials)
+    support = SemanticSupport(parameters=release, frequency=6)
+    assert low <= np.exp(support.log_lower_bound()) <= high
+
+
+def test_counterexample_at_psi_one() -> None:
+    """Points on a sphere of radius .8 r in 768 dimensions: nobody is near anybody, all are hit.
+
+    In small: 1000 points in one bucket. So no bound can hold at psi = 1 by geometry alone.
+    """
+    rng = np.random.default_rng(14)
+    points = rng.normal(size=(1000, 768))
+    points *= 0.8 * R / np.linalg.norm(points, axis=1, keepdims=True)
+    inner = points @ points.T
+    distances = np.sqrt(np.maximum(2 * (0.8 * R) ** 2 - 2 * inner, 0))
+    assert np.min(distances[~np.eye(1000, dtype=bool)]) > R  # (r, 2)-infrequent, every one
+    sampled = points[rng.random(1000) < EPS_8.sampling_rate]
+    offsets = np.linalg.norm(points - sampled.mean(axis=0), axis=1)
+    down, _ = centroid_hit_probability(
+        offset_norm=offsets[:50],
+        count=len(sampled),
+        noise_std=EPS_8.noise_std,
+        radius=R,
+        dimension=768,
+    )
+    assert np.exp(np.min(down)) > 0.999
+    narrow = published(EPS_8, grid_edge=0.01)
+    assert SemanticSupport(parameters=narrow, frequency=2, psi=1.0).upper_bound().vacuous
+
+
+# --- shape --------------------------------------------------------------------------------------
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(st.floats(0.05, 1.2), st.integers(1, 30), st.floats(1.01, 1.5), st.integers(1, 5))
+def test_monotone(psi: float, t: int, factor: float, more: int) -> None:
+    """Both bounds grow with psi and t (the upper one within its 1e-3), fall with the threshold."""
+    base = SemanticSupport(parameters=small(), frequency=t, psi=psi)
+    given = {"distance": 0.3, "near_limit": 3}
+    upper, lower = base.upper_bound(**given).log_total, base.log_lower_bound()
+    for larger in (replace(base, psi=psi * factor), replace(base, frequency=t + more)):
+        assert larger.upper_bound(**given).log_total >= upper - 1.01e-3
+        assert larger.log_lower_bound() >= lower - 1e-9
+    stricter = replace(base, parameters=small(threshold=5 + more))
+    assert stricter.upper_bound(**given).log_total <= upper + 1.01e-3
+    assert stricter.log_lower_bound() <= lower + 1e-9
+    wider = replace(base, parameters=small(grid_edge=0.02 * factor, records_max=100 + more))
+    assert wider.upper_bound(**given).log_total >= upper - 1.01e-3
+    louder = replace(base, parameters=small(noise_std=0.2 * factor))
+    assert louder.log_lower_bound() <= lower + 1e-9
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(st.floats(-6, 2), st.integers(1, 1000), st.floats(-3, 2), st.integers(1, 800))
+def test_hit_probability_is_enclosed(
+    log_offset: float, n: int, log_std: float, dimension: int
+) -> None:
+    offset, std = 10.0**log_offset, 10.0**log_std
+    down, up = centroid_hit_probability(
+        offset_norm=offset, count=n, noise_std=std, radius=R, dimension=dimension
+    )
+    assert down <= up <= 0
+    assert up - down <= 2e-6 + 2e-12 * abs(float(up)) + 1e-9 * (down < -1e4) * abs(float(up))
+    x, nc = (R * n / std) ** 2, (offset * n / std) ** 2
+    if nc < 1e4 and 1e-200 < (truth := ncx2.cdf(x, dimension, nc)):
+        assert float(np.exp(up)) >= truth * (1 - 1e-8)
+        assert float(np.exp(down)) <= truth * (1 + 1e-8)
+
+
+@pytest.mark.parametrize("noise_std", [1e-200, 1e-9, 1.0, 1e9, 1e200])
+@pytest.mark.parametrize("psi", [1e-9, 0.5, 1e9])
+@pytest.mark.parametrize(
+    ("records", "t", "p", "d"),
+    [
+        (1, 1, 0.5, 4),
+        (10**12, 2, 1.0, 1),
+        (10**6, 10**6, 1e-9, 768),
+        (10**6, 1000, 0.999, 100_000),
+    ],
+)
+def test_extreme_parameters(
+    noise_std: float, psi: float, records: int, t: int, p: float, d: int
+) -> None:
+    """Finite or infinite terms, never NaN, and no warning."""
+    parameters = small(noise_std=noise_std, records_max=records, sampling_rate=p, embedding_dim=d)
+    support = SemanticSupport(parameters=parameters, frequency=t, psi=psi)
+    lower = support.log_lower_bound()
+    assert lower <= 0
+    assert np.all(support.log_noise_only(np.array([1, 10, 10**9])) <= 0)
+    for report in (
+        support.upper_bound(distance=0.3, near_limit=0),
+        support.upper_bound(distance=np.inf, near_limit=t),
+        support.noise_only(),
+    ):
+        values = np.array(
+            [report.log_collision, report.log_near, report.log_noise, report.log_total]
+        )
+        assert not np.any(np.isnan(values))
+        assert np.all(values < np.inf)
+        assert report.log_total >= lower
+        assert report.delta is None or 0 <= report.delta < 1
+        assert ("vacuous" in str(report)) == report.vacuous
+
+
+# --- faults that the field has had --------------------------------------------------------------
+
+
+def test_fault_threshold_off_by_one() -> None:
+    """A bucket of exactly the threshold is released, one below is not."""
+    parameters = small(threshold=5)
+    assert SemanticSupport(parameters=parameters, frequency=5).log_lower_bound() == -np.inf
+    at = SemanticSupport(parameters=parameters, frequency=6).log_lower_bound()
+    alone = ncx2.cdf((R * 5 / 0.2) ** 2, 4, 0)
+    assert np.exp(at) == pytest.approx(0.4**5 * alone, rel=1e-9)
+
+
+def test_fault_noise_of_a_sum_on_a_mean() -> None:
+    """The centroid's noise is the sum's over n: one coordinate, a normal interval."""
+    down, up = centroid_hit_probability(
+        offset_norm=0.0, count=10, noise_std=1.0, radius=0.1, dimension=1
+    )
+    truth = mp.log(mp.erf(1 / mp.sqrt(2)))
+    assert down <= truth <= up
+
+
+def test_fault_probability_above_one() -> None:
+    """A union above 1 is not cut to 1 and passed on."""
+    report = SupportReport(
+        distance=0.5,
+        near_limit=1,
+        log_collision=17.0,
+        log_near=-1.0,
+        log_noise=-np.inf,
+        log_all_pairs=18.0,
+    )
+    assert report.log_total > 17
+    assert report.delta is None
+    exactly = replace(report, log_collision=0.0, log_near=-np.inf)
+    assert exactly.vacuous
+    nothing = replace(exactly, log_collision=-np.inf)
+    assert nothing.delta == 0
+
+
+def test_fault_zero_taken_for_absent() -> None:
+    """D and a that are given are used, also a = 0."""
+    support = SemanticSupport(parameters=small(), frequency=10, psi=0.5)
+    report = support.upper_bound(distance=0.25, near_limit=0)
+    assert (report.distance, report.near_limit) == (0.25, 0)
+    assert support.upper_bound(near_limit=0).near_limit == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "frequency", "psi"),
+    [
+        ({"noise_std": 0.0}, 10, 1.0),
+        ({"noise_std": np.inf}, 10, 1.0),
+        ({"embedding_dim": 100_001}, 10, 1.0),
+        ({"noise_growth": NoiseGrowth(threshold=5, most=50)}, 10, 1.0),
+        ({}, 0, 1.0),
+        ({}, 10**6 + 1, 1.0),
+        ({}, 2.5, 1.0),
+        ({}, 10, 0.0),
+        ({}, 10, -1.0),
+        ({}, 10, np.nan),
+        ({}, 10, np.inf),
+    ],
+)
+def test_refused(changes: dict[str, Any], frequency: Any, psi: float) -> None:
+    with pytest.raises(ParameterError) as caught:
+        SemanticSupport(parameters=small(**changes), frequency=frequency, psi=psi)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"distance": 0.0}, {"distance": np.nan}, {"near_limit": -1}, {"near_limit": 0.5}],
+)
+def test_refused_choices(given: dict[str, Any]) -> None:
+    with pytest.raises(ParameterError):
+        SemanticSupport(parameters=small(), frequency=10).upper_bound(**given)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"offset_norm": -1.0},
+        {"offset_norm": np.nan},
+        {"offset_norm": np.inf},
+        {"count": 0},
+        {"count": 1.5},
+        {"count": np.nan},
+        {"noise_std": 0.0},
+        {"radius": -1.0},
+        {"dimension": 0},
+    ],
+)
+def test_refused_buckets(changes: dict[str, Any]) -> None:
+    values: dict[str, Any] = {
+        "offset_norm": 0.1, "count": 3, "noise_std": 1.0, "radius": 0.5, "dimension": 4,
+    }  # fmt: skip
+    with pytest.raises(ParameterError):
+        centroid_hit_probability(**(values | changes))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"records": 1},
+        {"projection_dim": 0},
+        {"allowed": 0.0},
+        {"allowed": 1.0},
+        {"allowed": np.nan},
+        {"sampling_rate": 0.0},
+        {"records": 2, "allowed": 0.9, "sampling_rate": 0.1},
+    ],
+)
+def test_refused_regions(changes: dict[str, Any]) -> None:
+    values: dict[str, Any] = {"records": 10**6, "projection_dim": 20, "allowed": 1e-5}
+    with pytest.raises(ParameterError):
+        nonvacuous_region(**(values | changes))
