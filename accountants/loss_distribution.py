@@ -259,15 +259,13 @@ def _remembered(profile: PrivacyProfile, points: int, tail: float) -> LossDistri
 def of_pld(pld: "PrivacyLossDistribution") -> tuple[LossDistribution, ...]:
     """Return the one or two directions of dp_accounting's ``pld``.
 
+    Reads attributes that dp_accounting 0.6 does not document. Negative masses down to -1e-12, as
+    Fourier transforms leave them, are taken as 0.
+
     Raises
     ------
     ParameterError
         If its masses are negative or not normalised.
-
-    Notes
-    -----
-    Reads attributes that dp_accounting 0.6 does not document. Negative masses down to -1e-12, as
-    Fourier transforms leave them, are taken as 0.
     """
     pmfs = [pld._pmf_remove] if pld._symmetric else [pld._pmf_remove, pld._pmf_add]
     found = []

@@ -22,6 +22,7 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import erfcx
 
 from accountants import noncentral_chi2, ranges
 from accountants.binomial import log_pmf
@@ -193,15 +194,10 @@ class SemanticSupport:
         near = _log_near(self.frequency - 1, self.parameters.sampling_rate)
         if distance is not None and near_limit is not None:
             return self._certified(distance, near_limit, near)
-        fixed = distance, near_limit
-        found = self._certified(*self._choose(near, fixed, 0.0, 1), near)
-        seen = _Noise(self, found.distance, found.near_limit).estimate()  # Chernoff's, too high
-        lower = found.log_noise - seen if np.isfinite(seen) else 0.0
-        again = self._certified(*self._choose(near, fixed, lower, 3), near)
-        reports = [found, again]
+        found = self._certified(*self._choose(near, distance, near_limit), near)
         if distance is None and near_limit is None and not (alone := self.noise_only()).vacuous:
-            reports.append(alone)
-        return min(reports, key=lambda report: report.log_total)
+            return min(found, alone, key=lambda report: report.log_total)
+        return found
 
     def noise_only(self) -> SupportReport:
         """Return what the noise proves by itself, wherever the records lie and however bucketed.
@@ -251,18 +247,17 @@ class SemanticSupport:
         )
 
     def _choose(
-        self, near: Floats, fixed: tuple[float | None, int | None], correction: float, rounds: int
+        self, near: Floats, distance: float | None, near_limit: int | None
     ) -> tuple[float, int]:
-        """Return a good D and a, by Chernoff's bound of the noise term on a grid."""
-        distance, near_limit = fixed
+        """Return a good D and a, by estimates of the noise term on a grid."""
         limits = _candidates(near) if near_limit is None else np.array([near_limit])
         tails = near[np.minimum(limits, len(near) - 1)]
         widest = float(np.sqrt(2.0)) * self.parameters.radius
         low, high, best = 0.0, 1.0, (np.inf, distance or widest / 2, int(limits[-1]))
-        for _ in range(1 if distance is not None else rounds):
+        for _ in range(1 if distance is not None else 3):
             shares = np.linspace(low, high, 26)[1:-1]
             for one in widest * shares if distance is None else [distance]:
-                noise = [_Noise(self, float(one), int(a)).estimate() + correction for a in limits]
+                noise = [_Noise(self, float(one), int(a)).estimate() for a in limits]
                 terms = np.logaddexp(self._far_pairs(float(one)), np.logaddexp(tails, noise))
                 j = int(np.argmin(terms))
                 if terms[j] < best[0]:
@@ -350,10 +345,18 @@ class _Noise:
         return np.unique(np.minimum(np.round(np.geomspace(first, last, 160)), float(last)))
 
     def estimate(self) -> float:
-        """Return about the noise term's logarithm, by Chernoff's bound at some counts."""
-        share = float(np.log(self.release.sampling_rate * self.release.records_max))
+        """Return about the noise term's logarithm: the saddle-point approximation at some counts.
+
+        Chernoff's bound times e^(z^2/2) Phi(-z), z the tilt in standard deviations of x.
+        """
         n = self.counts()
-        return float(np.max(self.rough(n, n), initial=-np.inf)) + share
+        given = self.arguments(n, n)
+        x, nc, d = (np.minimum(given[key], 1e100) for key in ("x", "noncentrality", "degrees"))
+        tilt = np.clip(2 * x / (d + np.sqrt(d * d + 4 * nc * x)), 1e-50, 1.0)
+        z = (1 - tilt) / 2 * np.sqrt(2 * d + 4 * nc * tilt)
+        close = noncentral_chi2.chernoff_log_cdf(**given) + np.log(erfcx(z / np.sqrt(2)) / 2)
+        share = float(np.log(self.release.sampling_rate * self.release.records_max))
+        return float(np.max(close - np.log(n), initial=-np.inf)) + share
 
     def supremum(self) -> float:
         """Return the supremum's logarithm: above by 1e-3 at most, unless the steps run out."""

@@ -292,7 +292,7 @@ small = st.tuples(
 )
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=25, deadline=None, derandomize=True)
 @given(small, decays, st.integers(0, 12), st.floats(0, 6), st.sampled_from([3, 200, 10**6]))
 def test_total_above_its_parts(
     release: tuple[float, int, float], decay: float, shift: int, epsilon: float, records: int
@@ -313,7 +313,7 @@ def test_total_above_its_parts(
     )
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=20, deadline=None, derandomize=True)
 @given(
     small,
     decays,
