@@ -13,10 +13,11 @@ F the noncentral chi-square CDF, :math:`\sigma \sqrt{\lambda_n}` the greatest of
 lower bound, in ``docs/proofs/semantic-support.md``. At the paper's defaults the first term is above
 1 for every D < sqrt(2) r, and :class:`SupportReport` says that nothing is proved.
 
-This is no differential privacy: there are no neighbours and no epsilon.
+Not differential privacy: there are no neighbours and no epsilon.
 """
 
 import heapq
+import math
 from dataclasses import dataclass
 from functools import partial
 
@@ -35,7 +36,7 @@ from accountants.ranges import Floats
 
 _SLACK = 2.0**-50  # relative, for a handful of roundings
 _TOLERANCE = 1e-3  # of a logarithm: how far above the supremum over n the noise term may lie
-_MOST_STEPS = 4000  # then the bound is what is proved so far
+_MOST_STEPS = 4000  # then the term is what is proved so far
 _CELLS = 400  # counts that the lower bound evaluates one by one
 
 
@@ -51,7 +52,7 @@ def log_far_pairs(
     sampled = 2 * float(np.log(ranges.sampling_rate(sampling_rate)))
     if records == 1:
         return -np.inf
-    pairs = float(np.log(records) + np.log(records - 1) - np.log(2))
+    pairs = math.log(records) + math.log(records - 1) - math.log(2)
     value = pairs + sampled + float(grid.log_probability(distance))
     return value if np.isinf(value) else value + _SLACK * (pairs - sampled + abs(value) + 1)
 
@@ -209,16 +210,12 @@ class SemanticSupport:
     def log_noise_only(self, count: ArrayLike) -> Floats:
         """Bound ln Pr[hit] of one released bucket with ``count`` contributors, whatever they are.
 
-        The worst centroid is x* itself: a central chi-square CDF. For a whole release, sum over
-        its counts.
+        The worst centroid is x* itself (central chi-square). Sum over a release's counts.
         """
         return self._copies(count, 1 + _SLACK)[1]
 
     def log_lower_bound(self) -> float:
-        r"""Return ln of a lower bound of delta*: t - 1 copies of x* (on the lattice) in one cell.
-
-        :math:`\sum_{n \ge \tau} Bin(t-1,p)(n) F_{\chi^2_d}((\psi r n/\sigma)^2)`, rounded down.
-        """
+        """Return ln of a lower bound of delta*: t - 1 copies of x* (on the lattice) in one cell."""
         release = self.parameters
         copies, p = min(self.frequency - 1, release.records_max), release.sampling_rate
         if copies < release.threshold:
@@ -251,18 +248,20 @@ class SemanticSupport:
     ) -> tuple[float, int]:
         """Return a good D and a, by estimates of the noise term on a grid."""
         limits = _candidates(near) if near_limit is None else np.array([near_limit])
-        tails = near[np.minimum(limits, len(near) - 1)]
         widest = float(np.sqrt(2.0)) * self.parameters.radius
         low, high, best = 0.0, 1.0, (np.inf, distance or widest / 2, int(limits[-1]))
         for _ in range(1 if distance is not None else 3):
             shares = np.linspace(low, high, 26)[1:-1]
+            tails = near[np.minimum(limits, len(near) - 1)]
             for one in widest * shares if distance is None else [distance]:
                 noise = [_Noise(self, float(one), int(a)).estimate() for a in limits]
                 terms = np.logaddexp(self._far_pairs(float(one)), np.logaddexp(tails, noise))
                 j = int(np.argmin(terms))
                 if terms[j] < best[0]:
                     best = (float(terms[j]), float(one), int(limits[j]))
-            width = (high - low) / 12
+            at, width = int(np.searchsorted(limits, best[2])), (high - low) / 12
+            ends = limits[max(at - 1, 0)], limits[min(at + 1, len(limits) - 1)]
+            limits = np.unique(np.linspace(*ends, 20).astype(np.int64))
             low, high = max(best[1] / widest - width, 0.0), min(best[1] / widest + width, 1.0)
         return best[1], best[2]
 
@@ -296,6 +295,7 @@ class _Noise:
         """Round so that every bound errs upwards; rounding to a lattice may move a record."""
         release = support.parameters
         self.release, self.limit = release, float(near_limit)
+        self.share = float(np.log(release.sampling_rate * release.records_max))
         self.target = support.psi * release.radius * (1 + _SLACK)
         self.far = max(release.radius - release.rounding, 0.0) * (1 - _SLACK)
         self.near = (release.radius + release.rounding) * (1 + _SLACK)
@@ -330,12 +330,12 @@ class _Noise:
             gap = self.linear(low) - self.target * low * (1 + _SLACK)
             square = (np.clip(gap / self.release.noise_std, 0.0, 1e150) * (1 - _SLACK)) ** 2
             bound = np.minimum(bound, -square / 2 * (1 - _SLACK))
-        return np.asarray(bound - np.log(low) + _SLACK * (1 + np.log(low)))
+        return np.asarray(bound - np.log(low) + _SLACK * (1 + np.abs(bound) + np.log(low)))
 
     def close(self, low: float, high: float) -> float:
         """Bound ln F/n for all n from ``low`` to ``high``, closely where they are equal."""
         value = noncentral_chi2.log_cdf_up(**self.arguments(np.array(low), np.array(high)))
-        return float(value - np.log(low) + _SLACK * (1 + np.log(low)))
+        return float(value - np.log(low) + _SLACK * (1 + np.abs(value) + np.log(low)))
 
     def counts(self) -> Floats:
         """Return some counts from the threshold to N."""
@@ -349,19 +349,16 @@ class _Noise:
 
         Chernoff's bound times e^(z^2/2) Phi(-z), z the tilt in standard deviations of x.
         """
-        n = self.counts()
-        given = self.arguments(n, n)
+        given = self.arguments(n := self.counts(), n)
         x, nc, d = (np.minimum(given[key], 1e100) for key in ("x", "noncentrality", "degrees"))
         tilt = np.clip(2 * x / (d + np.sqrt(d * d + 4 * nc * x)), 1e-50, 1.0)
         z = (1 - tilt) / 2 * np.sqrt(2 * d + 4 * nc * tilt)
         close = noncentral_chi2.chernoff_log_cdf(**given) + np.log(erfcx(z / np.sqrt(2)) / 2)
-        share = float(np.log(self.release.sampling_rate * self.release.records_max))
-        return float(np.max(close - np.log(n), initial=-np.inf)) + share
+        return float(np.max(close - np.log(n), initial=-np.inf)) + self.share
 
     def supremum(self) -> float:
-        """Return the supremum's logarithm: above by 1e-3 at most, unless the steps run out."""
-        n = self.counts()
-        if not len(n):
+        """Return the supremum's logarithm: above by 1e-3 (0.1 where the term is above 1)."""
+        if not len(n := self.counts()):
             return -np.inf
         peak = float(n[int(np.argmax(self.rough(n, n)))])
         best = self.close(peak, peak)
@@ -370,7 +367,7 @@ class _Noise:
         heapq.heapify(heap)
         for _ in range(_MOST_STEPS):
             bound, start, end, is_close = heap[0]
-            if -bound <= best + _TOLERANCE:
+            if -bound <= best + (_TOLERANCE if best + self.share < 0 else 0.1):
                 break
             heapq.heappop(heap)
             if not is_close:  # single counts end here, at most the best one
@@ -397,5 +394,5 @@ def _log_near(others: int, p: float) -> Floats:
 
 def _candidates(near: Floats) -> NDArray[np.int64]:
     """Return values of a at which the tail has fallen by steps, from certainty to none."""
-    levels = np.concatenate([np.linspace(0, 60, 31), [90.0, 200.0, 700.0, np.inf]])
+    levels = np.concatenate([np.arange(12) / 4, np.linspace(3, 60, 20), [90.0, 700.0, np.inf]])
     return np.unique(np.searchsorted(-near, levels).clip(max=len(near) - 1))

