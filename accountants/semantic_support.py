@@ -338,11 +338,14 @@ class _Noise:
         return float(value - np.log(low) + _SLACK * (1 + np.abs(value) + np.log(low)))
 
     def counts(self) -> Floats:
-        """Return some counts from the threshold to N."""
+        """Return some counts from the threshold to N; the norm leaves 0 at ``bend``, a sharp peak."""
         first, last = self.release.threshold, self.release.records_max
         if first > last:
             return np.empty(0)
-        return np.unique(np.minimum(np.round(np.geomspace(first, last, 160)), float(last)))
+        inverse = self.far / max(self.rho, 1e-9 * self.near)  # r/rho
+        bend = np.floor(self.limit * min(1 + inverse, inverse**2))
+        grid = np.round(np.geomspace(first, last, 160)), bend + np.arange(-8.0, 25.0)
+        return np.unique(np.clip(np.concatenate(grid), first, last))
 
     def estimate(self) -> float:
         """Return about the noise term's logarithm: the saddle-point approximation at some counts.
