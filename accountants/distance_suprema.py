@@ -207,7 +207,7 @@ class DistanceSuprema:
             return table[nearest, 1].astype(np.int64), table[nearest, 2], False
         hint = self.sizes[per_record + 2 * bool(distances[0] == 0)]
         guess = np.full(len(distances), hint or self._typical, dtype=np.int64)
-        return guess, np.full(len(distances), _LEVEL), hint == 0
+        return guess, np.full(len(distances), min(_LEVEL, self.depth + 30.0)), hint == 0
 
 
 @dataclass(kw_only=True)

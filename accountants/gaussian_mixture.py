@@ -1,4 +1,4 @@
-r"""Hockey-stick divergence between a Gaussian and a weighted mixture of Gaussians on one side of it.
+r"""Hockey-stick divergence between a Gaussian and a weighted mixture of ones on one side of it.
 
 For weights :math:`w_k \ge 0` and shifts :math:`s_k \ge 0` the two suprema
 

@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from accountants import ranges
+from accountants.errors import ParameterError
 from accountants.gaussian import exp_up
 from accountants.group_terms import GroupTerms
 from accountants.inversion import smallest_epsilon
@@ -255,7 +256,7 @@ class SampleThresholdGroupPaper(PrivacyProfile):
             If ``budget_factor`` is not a finite number >= 1.
         """
         if not 1 <= budget_factor < np.inf:
-            raise ranges.ParameterError(
+            raise ParameterError(
                 f"budget_factor = {budget_factor!r}: a finite number >= 1 is needed"
             )
         epsilon = budget_factor * self.unit_epsilon * (1 + 8 * _UNIT)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import betainc
 
 from accountants.binomial import log_pmf, log_upper_tail
@@ -14,6 +15,8 @@ from accountants.gaussian_mixture import log_mixture_deficit, log_mixture_excess
 from accountants.joint_terms import Direction
 from accountants.ranges import Floats
 from accountants.supremum import Counts
+
+Mask = NDArray[np.bool_]
 
 _UNIT = 2.0**-53
 _CHUNK = 2_000_000  # numbers in a table at a time
@@ -232,7 +235,8 @@ class _Run:
         """Return all counts, each run beginning ``before`` earlier."""
         lengths = self._lengths + before
         begin = np.cumsum(lengths) - lengths
-        return np.arange(int(lengths.sum())) - np.repeat(begin - self.first + before, lengths)
+        offset = np.repeat(begin - self.first + before, lengths)
+        return np.asarray(np.arange(int(lengths.sum())) - offset, dtype=np.int64)
 
     def _tables(self, counts: Counts, sizes: Counts) -> tuple[Floats, Floats, Floats, Floats]:
         """Return ln P(n), up; ln w_k P(n-k), up; ln w_k P(n-k)/P(n) and its error.
@@ -258,7 +262,7 @@ class _Run:
         return (value + error)[lead], joint, weight + ratio, slip + 4 * _UNIT * (4 + wrong)
 
     def _added(
-        self, mass: Floats, joint: Floats, ratio: Floats, slip: Floats, inside: Floats
+        self, mass: Floats, joint: Floats, ratio: Floats, slip: Floats, inside: Mask
     ) -> Floats:
         """Logarithm of each count's contribution ("add"), up."""
         values = log_row_sum(joint)
@@ -266,23 +270,25 @@ class _Run:
             return values if np.isinf(self.terms.shift) else np.where(inside, -np.inf, values)
         within = np.flatnonzero(inside)
         slip = slip[within] + 2 * _UNIT * self.log_ratio
-        excess = log_mixture_excess(ratio[within] + slip - self.log_ratio, self._shifts)
+        raised = np.asarray(ratio[within] + slip - self.log_ratio, float)
+        excess = log_mixture_excess(raised, np.asarray(self._shifts, float))
         excess += self.log_ratio + mass[within]
         excess += 4 * _UNIT * (self.log_ratio + np.abs(mass[within]))
         values[within] = np.minimum(values[within], excess)
         return values
 
-    def _removed(self, mass: Floats, ratio: Floats, slip: Floats, inside: Floats) -> Floats:
+    def _removed(self, mass: Floats, ratio: Floats, slip: Floats, inside: Mask) -> Floats:
         """Logarithm of each count's contribution ("remove"), up."""
         values = np.full(len(mass), -np.inf)
         within = np.flatnonzero(inside)
         slip = slip[within] + 2 * _UNIT * abs(self.log_ratio)
-        lowered = ratio[within] - slip + self.log_ratio
-        values[within] = mass[within] + log_mixture_deficit(lowered, self._shifts)
+        lowered = np.asarray(ratio[within] - slip + self.log_ratio, float)
+        deficit = log_mixture_deficit(lowered, np.asarray(self._shifts, float))
+        values[within] = mass[within] + deficit
         return values
 
     def _reversed(
-        self, mass: Floats, joint: Floats, ratio: Floats, slip: Floats, inside: Floats, at: Floats
+        self, mass: Floats, joint: Floats, ratio: Floats, slip: Floats, inside: Mask, at: Mask
     ) -> Floats:
         r"""Logarithm of what releasing a count as well adds while "nothing" counts ("remove"), up.
 
@@ -294,7 +300,8 @@ class _Run:
         within = inside[rows]
         raised = (ratio + slip)[rows[within]] + log_b
         values[within] = np.minimum(
-            values[within], mass[rows[within]] + log_mixture_excess(raised, self._shifts)
+            values[within],
+            mass[rows[within]] + log_mixture_excess(raised, np.asarray(self._shifts, float)),
         )
         return values
 

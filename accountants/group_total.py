@@ -257,7 +257,7 @@ class GroupTotal(PrivacyProfile):
         )
 
     def _reaches(self, log_far: float, level: float) -> float:
-        """Return the distance at which the far part is about e^``level``; 0 if it never is above."""
+        """Return the distance at which far is about e^``level``; 0 if it never is above."""
         goal = level - log_far - float(np.log(self.parameters.records_max))
         return self.parameters.grid.distance(goal) if goal < 0 else 0.0
 
@@ -273,13 +273,13 @@ class GroupTotal(PrivacyProfile):
 
     @cached_property
     def _far(self) -> tuple[float, float]:
-        """Logarithms, up, of the suprema over m of both far shares, the second without 1-q0e^eps."""
+        """Logarithms, up, of both far shares' suprema over m, the second without its factor."""
         p = self.parameters
         if p.sampling_rate == 1:
             return 0.0, 0.0
         k = np.arange(self.records + 1)
         mass, slip = log_pmf(k, self.records, p.sampling_rate)
-        added = np.exp(mass + slip) * k * (1 + 8 * _UNIT)
+        added = np.asarray(np.exp(mass + slip) * k * (1 + 8 * _UNIT), float)
         removed = np.zeros(self.records + 1)
         removed[0] = self.records
         return self._share(added), self._share(removed)

@@ -105,7 +105,7 @@ ASSUMPTIONS = (
     "The adversary fixes its records without seeing the honest users' coins and noise; it may know "
     "the public projection and offset.",
     "Honest records were chosen independently of the public projection and offset.",
-    "With distributed noise every honest contributor to a released bucket adds its whole share; one "
-    "who drops out after being counted is to be counted among the malicious.",
+    "With distributed noise every honest contributor to a released bucket adds its whole share; "
+    "one who drops out after being counted is to be counted among the malicious.",
 )
 """What has to hold for bounds of :func:`honest_parameters` to be guarantees."""

@@ -161,7 +161,9 @@ class _ReplacedTerms:
             kept = np.where(counts >= threshold, terms, -np.inf)
             own[i] = _log_sum(kept, skipped, rest)
             below = counts < threshold
-            terms[below] += log_reached(threshold - counts[below], int(wide), p)
+            terms[below] += log_reached(
+                threshold - counts[below], np.full(int(below.sum()), wide), p
+            )
             widened[i] = _log_sum(terms, skipped, rest)
         factor = float(np.log(p)) + 2 * _UNIT
         return np.minimum(factor + own, 0.0), np.minimum(factor + widened, 0.0)

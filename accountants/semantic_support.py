@@ -229,8 +229,6 @@ class SemanticSupport:
         shares = np.logaddexp.reduceat(value - error, starts)
         shares -= _SLACK * (1 + len(counts) / len(starts)) * (2 + np.abs(shares))
         total = float(np.logaddexp.reduce(shares + self._copies(counts[starts], 1 - _SLACK)[0]))
-        if np.isinf(total):
-            return total
         return min(total - _SLACK * len(starts) * (2 + abs(total)), 0.0)
 
     def _copies(self, count: ArrayLike, rounding: float) -> tuple[Floats, Floats]:
@@ -338,7 +336,7 @@ class _Noise:
         return float(value - np.log(low) + _SLACK * (1 + np.abs(value) + np.log(low)))
 
     def counts(self) -> Floats:
-        """Return some counts from the threshold to N; the norm leaves 0 at ``bend``, a sharp peak."""
+        """Return some counts from the threshold to N, and those where the norms leave 0: a peak."""
         first, last = self.release.threshold, self.release.records_max
         if first > last:
             return np.empty(0)

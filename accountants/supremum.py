@@ -68,7 +68,7 @@ def log_suprema(
     every = np.arange(problems)
     limit = _LIMIT if last is None else last
     if limit < first:
-        return Suprema(np.full(problems, -np.inf), np.full(problems, first))
+        return Suprema(np.full(problems, -np.inf), np.full(problems, max(limit, 0)))
 
     def bounds(
         problem: Counts, starts: Counts, widths: Counts, floor: Floats

@@ -41,7 +41,7 @@ def _cut(logs: np.ndarray, shifts: np.ndarray) -> float:
 
 
 def _half_line(weights: list, shifts: list, excess: bool):
-    """sup of sum w_k N(s_k) - N(0) (or its negative) over half-lines, a little below at most."""
+    """Sup of sum w_k N(s_k) - N(0) (or its negative) over half-lines, a little below at most."""
     if max(shifts) == 0:
         gain = sum(weights) - 1
         return max(gain if excess else -gain, mp.mpf(0))
@@ -61,7 +61,7 @@ def _half_line(weights: list, shifts: list, excess: bool):
 
 
 def group_oracle(direction: str, *, p, threshold, mu, records, others, epsilon):
-    """The divergence for coinciding others and coinciding user's records, at working precision."""
+    """Return the divergence for coinciding others and user's records, at working precision."""
     rate, shift, grown = mp.mpf(p), mp.mpf(mu), mp.exp(mp.mpf(epsilon))
     some = [oracles.mass(k, records, rate) for k in range(1, records + 1)]
     none = (1 - rate) ** records
@@ -445,7 +445,7 @@ def test_total_lies_below_the_plain_union(records: int) -> None:
 
 @pytest.mark.parametrize("records", [1, 3])
 def test_total_is_not_below_one_cluster(records: int) -> None:
-    """m copies at distance D share the user's bucket with probability f^k, and attain J there."""
+    """Clusters of m copies at D share the bucket with probability f^k, and attain J there."""
     release, total = _release(), GroupTotal(parameters=_release(), records=records)
     for distance, size in ((0.3, 90), (0.5, 110), (0.7, 120)):
         for epsilon in (0.5, 3.0):

@@ -262,6 +262,22 @@ def test_lower_bound_with_many_copies() -> None:
     assert 0.5 * np.sum(plain) <= found <= np.sum(plain) * (1 + 1e-10)
 
 
+def test_wide_spread_is_no_protection() -> None:
+    """One far record is far; two far ones may cancel, so the norm's bound falls with n."""
+    support = SemanticSupport(
+        parameters=small(threshold=1, noise_std=0.05), frequency=1, psi=0.4
+    )  # fmt: skip
+    pair = 0.4 * 100 * ncx2.cdf((0.4 * R * 2 / 0.05) ** 2, 4, 0) / 2
+    assert pair > 19
+    for report in (support.noise_only(), support.upper_bound(distance=2 * R, near_limit=0)):
+        assert np.exp(report.log_noise) >= pair * (1 - 1e-9)
+    for distance in (0.6, 0.7, 0.72, 0.8, 0.99):
+        report = support.upper_bound(distance=distance, near_limit=0)
+        brute = exact_noise(support, distance, 0)
+        loose = 1.0011 if brute < 1 else 1.106
+        assert brute * (1 - 1e-9) <= np.exp(report.log_noise) <= brute * loose
+
+
 # --- geometry -----------------------------------------------------------------------------------
 
 
