@@ -78,8 +78,9 @@ class GroupRelease(PrivacyProfile):
     -----
     Adjacency: add-remove of l records of one user, all in one bucket. For another arrangement of
     them over buckets use :class:`accountants.group_privacy.GroupProfile`. View: public. Assumes
-    that each record's coin is honest and its own. Suprema are within a relative 2e-7 above the
-    exact value.
+    that each record's coin is honest and its own. Suprema lie within a relative 2e-7 above the
+    exact value; below e^-750 they need not be close. Rates below 1e-4 with deltas far below 1e-50
+    may take a minute.
     """
 
     sampling_rate: float

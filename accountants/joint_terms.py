@@ -94,7 +94,8 @@ class JointTerms:
         counts = np.arange(int(lengths.sum())) - np.repeat(begin - first, lengths)
         sizes, shifts = np.repeat(others, lengths), np.repeat(self.shifts[problem], lengths)
         if self.growth is not None:
-            shifts = np.where(shifts > 0, shifts * self.growth.stretch(counts), 0.0)
+            stretch = self.growth.stretch(counts)  # may be inf
+            shifts = np.multiply(shifts, stretch, out=np.zeros_like(shifts), where=shifts > 0)
         terms = self._log_terms(counts, sizes, shifts, log_ratio)
         skipped = np.where(first > lowered, floor + 0.7, -np.inf)  # twice: terms and "nothing"
         rest = log_upper_tail(last - (self.direction == "add") + 1, others, p)

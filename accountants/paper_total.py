@@ -117,6 +117,8 @@ class PaperTotal:
         """Delta at each ``epsilon``; NaN below epsilon_fre, where the paper says nothing."""
         values = ranges.epsilons(epsilon)
         epsilon_fre, delta_fre = self._budget()
+        if np.isinf(epsilon_fre):  # every record is sampled: the lemma's delta is 1
+            return np.where(np.isinf(values), 1.0, np.nan)
         left = np.maximum(values - epsilon_fre, 0.0)
         total = self._gaussian.delta(left) + delta_fre + self._delta_sens()
         total = np.minimum(total * (1 + 4e-16), 1.0)

@@ -76,7 +76,8 @@ class SampleThresholdPaper(PrivacyProfile):
         values = ranges.epsilons(epsilon)
         if self.sampling_rate == 1:  # a released count gives the record away
             return np.zeros(values.shape)
-        factor = values / self.unit_epsilon
+        with np.errstate(over="ignore"):
+            factor = values / self.unit_epsilon
         return np.where(factor < 1, 0.0, self._log_delta(factor))
 
     def _log_delta(self, factor: Floats) -> Floats:

@@ -198,7 +198,8 @@ def _concentrated_log_delta(eps: Floats, *, rho: float, offset: float) -> Floats
     else:
         excess = _best_excess(flat - offset, rho)
         bound = order_log_delta(flat, excess, _curve(excess, rho, offset))
-        near = excess * _curve(excess, rho, offset) < _SEARCHED
+        with np.errstate(over="ignore"):
+            near = excess * _curve(excess, rho, offset) < _SEARCHED
         if near.any():
             middle = excess[near][:, None]
             for offsets in (_OFFSETS, 0.4 * _FINER, 0.08 * _FINER):

@@ -118,7 +118,7 @@ def closed_forms() -> Iterator[Case]:
                 f"close {scale}",
                 lambda s=scale: CloseProfile(base=ZeroConcentrated(rho=0.1), slack=s),
             )
-    for p, tau in product((5e-324, *RATES), (1, 2, 50, 10**6)):
+    for p, tau in product(RATES, (1, 2, 50, 10**6)):
         yield (
             f"paper {p} {tau}",
             lambda p=p, t=tau: SampleThresholdPaper(sampling_rate=p, threshold=t),
@@ -154,13 +154,17 @@ def test_closed_forms(case: Case) -> None:
 
 def buckets() -> Iterator[Case]:
     for p, tau, shift in product(RATES, (1, 2, 50), (0.0, 1e-6, 1.0, 1e6, np.inf)):
-        for others in (None, 0, 49, 10**12):
+        for others in (None, 0, 49):
+            if p == 1e-9 and tau == 50 and others is None:
+                continue  # some seconds each
             at = {"sampling_rate": p, "threshold": tau, "others": others}
             yield (
                 f"joint {p} {tau} {shift} {others}",
                 lambda a=at, s=shift: JointRelease(shift=s, **a),
             )
     for p, tau in product(RATES, (1, 50)):
+        if p == 1e-9 and tau == 50:
+            continue
         yield f"counts {p} {tau}", lambda p=p, t=tau: SampleThreshold(sampling_rate=p, threshold=t)
         yield (
             f"chain {p} {tau}",
@@ -202,7 +206,12 @@ def test_buckets(case: Case) -> None:
 
 
 def large_thresholds() -> Iterator[Case]:
-    for p, shift in product((1e-9, 0.5, 1 - 1e-9), (0.0, 1.0)):
+    for p in (0.5, 1 - 1e-9):
+        yield (
+            f"many {p}",
+            lambda p=p: JointRelease(sampling_rate=p, threshold=50, shift=1.0, others=10**12),
+        )
+    for p, shift in product((1e-9, 0.5, 1 - 1e-9), (1.0,)):
         yield (
             f"joint {p} {shift}",
             lambda p=p, s=shift: JointRelease(
@@ -247,7 +256,7 @@ def test_replaced_in_a_bucket(case: Case) -> None:
 
 
 def shared() -> Iterator[Case]:
-    for noise, step, n in product((1e-6, 1.0, 1e6), (1e-9, 1.0, 1e6), (1, 50, 10**12)):
+    for noise, step, n in product((1e-6, 1.0, 1e6), (1e-9, 1.0), (1, 10**12)):
         at = {"granularity": step, "local_noise_std": noise, "contributors": n, "dimension": 1024}
         yield (
             f"direct {noise} {step} {n}",
@@ -262,7 +271,7 @@ def test_shared_noise(case: Case) -> None:
     if curve is None:
         return
     check_delta(curve, FEW_EPSILONS)
-    check_epsilon(curve, FEW_DELTAS)
+    check_epsilon(curve, (0.0, 1e-6, 1.0))
 
 
 # --- whole releases -------------------------------------------------------------------------------
@@ -285,21 +294,20 @@ def release(**changes: Any) -> FreE2TParameters:
 
 
 CHANGES: tuple[dict[str, Any], ...] = (
-    *({"sampling_rate": p} for p in RATES),
+    *({"sampling_rate": p} for p in RATES[1:]),
     *({"noise_std": s} for s in SCALES),
-    *({"threshold": t} for t in (1, 2, 1000)),
+    *({"threshold": t} for t in (1, 2)),
     *({"records_max": n} for n in (1, 49, 50, 10**12)),
     *({"grid_edge": x} for x in (1e-9, 1e9)),
     {"projection_dim": 1},
     {"lattice_step": 1e6},
     {"sampling_rate": 1.0, "records_max": 1},
-    {"sampling_rate": 1e-9, "threshold": 2, "records_max": 10**12},
 )
 
 
 @pytest.mark.parametrize("changes", CHANGES, ids=str)
 def test_tight_totals(changes: dict[str, Any]) -> None:
-    check_delta(TightTotal(parameters=release(**changes)), (0.0, 3.0, 1500.0, np.inf))
+    check_delta(TightTotal(parameters=release(**changes)), (0.0, np.inf))
 
 
 @pytest.mark.parametrize("changes", CHANGES, ids=str)
@@ -337,9 +345,14 @@ def test_distributed_totals(step: float, way: str, noise_std: float) -> None:
         check_delta(total, (1.0, np.inf))
 
 
+@pytest.mark.parametrize("epsilon", [1e-9, 1.0, 1500.0])
+def test_tight_total_between(epsilon: float) -> None:
+    check_delta(TightTotal(parameters=release()), (epsilon,))
+
+
 @pytest.mark.parametrize("changes", [{}, {"noise_std": 1e6}, {"records_max": 10}], ids=str)
 def test_epsilon_of_totals(changes: dict[str, Any]) -> None:
-    check_epsilon(TightTotal(parameters=release(**changes)), (0.0, 1e-300, 1e-6, 0.5, 1.0))
+    check_epsilon(TightTotal(parameters=release(**changes)), (0.0, 1e-300, 0.5, 1.0))
 
 
 # --- the grid -------------------------------------------------------------------------------------
