@@ -77,7 +77,7 @@ class GridCollision:
     def coordinate(self, distance: ArrayLike) -> Floats:
         """Probability that one coordinate's cells agree, at each ``distance`` >= 0."""
         d = np.asarray(distance, float)
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             return coordinate_collision(self.edge * np.sqrt(self.projection_dim) / d)
 
     def log_probability(self, distance: ArrayLike) -> Floats:
