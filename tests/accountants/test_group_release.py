@@ -13,6 +13,7 @@ from accountants import FreE2TParameters, JointRelease, ParameterError, TightTot
 from accountants.gaussian_mixture import log_mixture_deficit, log_mixture_excess
 from accountants.group_privacy import GroupProfile
 from accountants.group_release import GroupRelease, SampleThresholdGroupPaper
+from accountants.group_terms import GroupTerms
 from accountants.group_total import GroupTotal
 from tests.accountants import oracles
 
@@ -180,12 +181,16 @@ def test_paper_form_at_its_ends(v: float) -> None:
 
 
 @CERTIFIED
-@given(rates, st.integers(1, 60), shifts, epsilons)
-def test_one_record_is_theorem_j(p: float, threshold: int, mu: float, epsilon: float) -> None:
+@given(st.floats(0.1, 0.98), st.integers(1, 40), shifts, epsilons, st.floats(0, 0.7))
+def test_one_record_is_theorem_j(
+    p: float, threshold: int, mu: float, epsilon: float, share: float
+) -> None:
+    """Remove direction too: at a share of ln 1/(1-p), at which it vanishes."""
     one = GroupRelease(sampling_rate=p, threshold=threshold, shift=mu, records=1)
     other = JointRelease(sampling_rate=p, threshold=threshold, shift=mu)
-    for name in ("log_delta_add", "log_delta_remove"):
-        first, second = float(getattr(one, name)(epsilon)), float(getattr(other, name)(epsilon))
+    low = -share * float(np.log1p(-p))
+    for name, at in (("log_delta_add", epsilon), ("log_delta_remove", low)):
+        first, second = float(getattr(one, name)(at)), float(getattr(other, name)(at))
         if max(first, second) > -600:
             assert first == pytest.approx(second, abs=2e-6)
 
@@ -263,6 +268,50 @@ def test_monte_carlo_stays_below() -> None:
 
 
 # --- all sizes ----------------------------------------------------------------------------------
+
+
+@CERTIFIED
+@given(
+    rates, st.integers(1, 40), shifts, st.integers(1, 40), st.integers(0, 200), st.integers(0, 60),
+    st.floats(0, 1), st.booleans(), st.floats(0, 5),
+)  # fmt: skip
+def test_a_block_bound_covers_its_sizes(
+    p: float, threshold: int, mu: float, records: int, others: int, width: int, inner: float,
+    add: bool, epsilon: float,
+) -> None:  # fmt: skip
+    """J at every N' of N..N+w is at most the bound that the search takes for the block."""
+    terms = GroupTerms(
+        sampling_rate=p, threshold=threshold, shift=mu, records=records,
+        epsilon=epsilon if add else min(epsilon, -0.95 * records * float(np.log1p(-p))),
+        direction="add" if add else "remove",
+    )  # fmt: skip
+    sizes = np.array([others, others + round(inner * width), others + width])
+    zero = np.zeros(3, np.int64)
+    own, _ = terms.evaluate(zero, sizes, zero, np.full(3, -800.0))
+    for slack in (width, 2**52):
+        _, wide = terms.evaluate(zero[:1], sizes[:1], np.array([slack]), np.array([-60.0]))
+        assert np.max(own) <= wide[0] + 1e-11
+
+
+@pytest.mark.parametrize(("records", "epsilon"), [(40, 0.5), (40, 6.0), (300, 0.5), (300, 30.0)])
+def test_many_records_by_direct_quadrature(records: int, epsilon: float) -> None:
+    """The positive part of the difference of both densities, summed over counts."""
+    p, threshold, mu, others = 0.05, 10, 0.3, 60
+    k = np.arange(records + 1)
+    y = np.linspace(-9, mu * (records * p + 60) + 9, 3001)
+    user = binom.pmf(k, records, p)
+    density = np.exp(-((y - mu * k[:, None]) ** 2) / 2) / np.sqrt(2 * np.pi)
+    user, density = (np.where(x > 1e-120, x, 0.0) for x in (user, density))  # subnormals are slow
+    total = 0.0
+    for n in range(threshold, others + 60):  # p (N + l) is at most 18
+        others_mass = np.where(n >= k, binom.pmf(n - k, others, p), 0.0)
+        present = np.where((weight := user * others_mass) > 1e-60, weight, 0.0) @ density
+        gain = np.maximum(present - np.exp(epsilon) * binom.pmf(n, others, p) * density[0], 0)
+        total += float(np.sum(gain) * (y[1] - y[0]))
+    ours = GroupRelease(
+        sampling_rate=p, threshold=threshold, shift=mu, records=records, others=others
+    )
+    assert np.exp(ours.log_delta_add(epsilon)) == pytest.approx(total, rel=2e-4)
 
 
 @CERTIFIED
@@ -362,7 +411,7 @@ def test_extreme_ranges(rate: float, records: int, shift: float) -> None:
 
 
 def test_the_supremum_at_tiny_rates_and_many_records() -> None:
-    for rate, threshold, records in ((1e-9, 3, 2), (1e-6, 50, 10), (0.2, 100, 300)):
+    for rate, threshold, records in ((1e-9, 3, 2), (1e-6, 12, 5), (0.2, 100, 300)):
         ours = GroupRelease(sampling_rate=rate, threshold=threshold, shift=0.5, records=records)
         values = ours.log_delta([0.0, 1.0, np.inf])
         assert (np.diff(values) <= 0).all()
@@ -406,6 +455,48 @@ def test_shapes() -> None:
 
 
 # --- the whole release --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("far", [[3.0], [3.0, -2.5], [0.9]])
+@pytest.mark.parametrize("epsilon", [0.0, 0.4, 1.2])
+@pytest.mark.parametrize("threshold", [1, 2, 4])
+def test_far_members_cost_at_most_their_share(
+    far: list[float], epsilon: float, threshold: int
+) -> None:
+    """One bucket with some members beyond D0: J at D0, and both ways to pay for the rest."""
+    p, records, close = 0.4, 2, 0.5
+    rest = [0.0, 0.0, 0.1, *(0.5 + x for x in far)][-4:]
+    user = [0.5] * records
+    m, y = len(rest), np.linspace(-16, 22, 30001)
+    k = np.arange(records + 1)
+    reached = float(binom.pmf(k, records, p) * k @ binom.sf(threshold - k - 1, m, p)) * len(far) / m
+    kept = max(1 - (1 - p) ** records * np.exp(epsilon), 0.0)
+    hit = float(binom.sf(threshold - 1, m, p)) * kept * records * len(far) / m
+    without = oracles.release_density(rest, p, threshold, 1.0, y)
+    present = oracles.release_density(rest + user, p, threshold, 1.0, y)
+
+    def bound(name: str, shift: float) -> float:
+        ours = GroupRelease(
+            sampling_rate=p, threshold=threshold, shift=shift, records=records, others=m
+        )
+        return float(np.exp(getattr(ours, name)(epsilon)))
+
+    for name, first, second, price in (
+        ("log_delta_add", present, without, reached),
+        ("log_delta_remove", without, present, min(np.exp(epsilon) * reached, hit)),
+    ):
+        found = oracles.divergence(first, second, epsilon, y)
+        shares = records / m * sum(bound(name, abs(x)) for x in far)
+        assert found <= bound(name, close) + min(price, shares) + 1e-6
+
+
+def test_far_share_in_closed_form() -> None:
+    """Sum over j: j Bin(l,p)(j) Pr[j + Bin(m,p) >= tau] = l p Pr[1 + Bin(m+l-1,p) >= tau]."""
+    for records in (1, 4, 25):
+        sizes = np.arange(30, 400)
+        closed = records * 0.3 * np.max(binom.sf(28, sizes + records - 1, 0.3) / sizes)
+        added, _ = GroupTotal(parameters=_release(), records=records)._far
+        assert np.exp(added) == pytest.approx(closed, rel=1e-6)
 
 
 def _release(**changes: object) -> FreE2TParameters:
