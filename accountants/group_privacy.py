@@ -110,7 +110,8 @@ class GroupProfile(PrivacyProfile):
         offset = max(epsilon * (1 - 4 * _UNIT) - start - cell * width, 0.0)
         if offset >= width:
             return float(logs[cell + 1])
-        share = np.expm1(offset) / np.expm1(width) * (1 - 1e-13)
+        share = np.exp(offset - width) * np.expm1(-offset) / np.expm1(-width)
+        share = share * (1 - 1e-12)
         low, high = float(logs[cell]), float(logs[cell + 1])
         if low == high:
             return low

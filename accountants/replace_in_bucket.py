@@ -108,7 +108,8 @@ class ReplaceInBucket(PrivacyProfile):
                 return np.zeros(values.shape)
             return log_hockey_stick(values, self.distance * (1 + 2 * _UNIT))
         one = self._supremum if self.others is None else self._fixed
-        logs = [one(float(e)) for e in values.ravel()]
+        common = np.isfinite(self.distance)  # noise: both laws live on the same outputs
+        logs = [-np.inf if common and np.isinf(e) else one(float(e)) for e in values.ravel()]
         return np.array(logs, dtype=float).reshape(values.shape)
 
     def _fixed(self, epsilon: float) -> float:
