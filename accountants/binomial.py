@@ -13,7 +13,7 @@ round the way their bound needs.
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import gammaln
+from scipy.special import betainc, gammaln
 
 from accountants.ranges import Floats
 
@@ -43,22 +43,25 @@ def log_pmf(successes: ArrayLike, trials: ArrayLike, probability: float) -> tupl
         Of the broadcast shape; the exact logarithm lies within ``error`` of ``value``.
     """
     j, m = np.broadcast_arrays(np.asarray(successes, float), np.asarray(trials, float))
-    q = 1.0 - probability
     inside = (j >= 0) & (j <= m)
     k = np.clip(j, 0.0, m)
-    rest = m - k
+    parts = np.stack([k, m - k])  # at the two outcomes, with their means
+    means = np.stack([m * probability, m * (1.0 - probability)])
     with np.errstate(all="ignore"):
-        hit = _deviance(k, m * probability)
-        miss = _deviance(rest, m * q)
-        shape = 0.5 * (np.log(m / (k * rest)) - _LOG_2PI)
-        middle = _stirling(m) - _stirling(k) - _stirling(rest) - hit - miss + shape
-        none = m * np.log1p(-probability)
-        every = m * np.log(probability)
-        value = np.where(k == 0, none, np.where(rest == 0, every, middle))
-        distance = np.abs(k - m * probability)
+        hit, miss = _deviance(parts, means)
+        whole, first, second = _stirling(np.stack([m, *parts]))
+        shape = 0.5 * (np.log(m / (k * parts[1])) - _LOG_2PI)
+        value = whole - first - second - hit - miss + shape
+        ends = (k == 0) | (parts[1] == 0)
+        if ends.any():
+            value = np.where(parts[1] == 0, m * np.log(probability), value)
+            value = np.where(k == 0, m * np.log1p(-probability), value)
+        distance = np.abs(k - means[0])
         error = 24 * _UNIT * (2 + distance + hit + miss + np.abs(value)) + 2e-14
+    if not inside.all():
+        value = np.where(inside, value, -np.inf)
         error = np.where(np.isfinite(value), error, 0.0)
-    return np.where(inside, value, -np.inf), error
+    return value, error
 
 
 def log_upper_tail(successes: ArrayLike, trials: ArrayLike, probability: float) -> Floats:
@@ -77,18 +80,36 @@ def log_upper_tail(successes: ArrayLike, trials: ArrayLike, probability: float) 
     return np.where(j > m, -np.inf, np.where(ratio < 0.999999, np.minimum(series, 0.0), 0.0))
 
 
+def lower_tail(successes: ArrayLike, trials: ArrayLike, probability: float) -> Floats:
+    """Return a lower bound of Pr[Bin(trials, probability) <= successes], within 1e-12 relative.
+
+    By the incomplete beta ratio :math:`I_{1-p}(m - j, j + 1)`; 0 where ``successes`` < 0.
+    """
+    j, m = np.broadcast_arrays(np.asarray(successes, float), np.asarray(trials, float))
+    top = np.clip(j, 0, m)
+    part = betainc(np.maximum(m - top, 1), top + 1, 1 - probability) * (1 - 1e-12)
+    value = np.where(j < 0, 0.0, np.where(top >= m, 1.0, part))
+    return np.where(np.isnan(value), 0.0, value)
+
+
 def _stirling(n: Floats) -> Floats:
     """Error of Stirling's formula for ln n!; absolute error below 1e-14."""
     big = np.maximum(n, 16.0)
     square = big * big
     series = (1 / 12 - (1 / 360 - (1 / 1260 - 1 / 1680 / square) / square) / square) / big
-    small = _STIRLING_SMALL[np.minimum(n, 15).astype(np.int64)]
-    return np.where(n < 16, small, series)
+    little = n < 16
+    if not little.any():
+        return np.asarray(series)
+    small = _STIRLING_SMALL[np.where(little, n, 0).astype(np.int64)]
+    return np.where(little, small, series)
 
 
 def _deviance(x: Floats, mean: Floats) -> Floats:
     """Return x ln(x/mean) - x + mean >= 0 without cancellation near x = mean; mean at x = 0."""
     relative = (x - mean) / mean
-    near = mean * ((1 + relative) * np.log1p(relative) - relative)
-    far = np.where(x > 0, x * np.log(np.where(x > 0, x, 1.0) / mean), 0.0) - x + mean
-    return np.maximum(np.where(np.abs(relative) < 0.5, near, far), 0.0)
+    value = mean * ((1 + relative) * np.log1p(relative) - relative)
+    distant = ~(np.abs(relative) < 0.5)
+    if distant.any():
+        far = np.where(x > 0, x * np.log(np.where(x > 0, x, 1.0) / mean), 0.0) - x + mean
+        value = np.where(distant, far, value)
+    return np.maximum(value, 0.0)

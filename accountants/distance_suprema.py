@@ -21,13 +21,13 @@ Sizes = tuple[int, int, int, int]
 
 UNKNOWN: Sizes = (0, 0, 0, 0)
 
-TOLERANCE = 5e-5  # how far above the supremum a certified value may lie, relative
+TOLERANCE = 1.5e-4  # how far above the supremum a certified value may lie, relative
 _UNIT = 2.0**-53
-_FLOOR = -17.0  # searched sums leave out what is this much smaller (a logarithm)
+_FLOOR = -19.0  # searched sums leave out what is this much smaller (a logarithm)
 DEEP = -800.0
 _LEVEL, _ROOM, _GAIN = -20.0, 8.0, 1e-5
 _FAR = 20  # searched bucket sizes go up to this many times a typical one
-_RAGGED, _TEETH = 300, np.array([[-5, -4, -3, -2, -1, 1, 2, 3, 4, 5]])
+_RAGGED, _TEETH = 100, np.array([[-5, -4, -3, -2, -1, 1, 2, 3, 4, 5]])
 _GRID = np.linspace(-1.0, 1.0, 13)
 _MOVES = 12
 _BETWEEN = 8
@@ -159,6 +159,8 @@ class DistanceSuprema:
             climb.run(wide=wide)
             return climb.best, climb.at
         guess, _, _ = self._guesses(distances, per_record)
+        if distances[0] == 0 and len(distances) > 1:
+            guess[1:], _, _ = self._guesses(distances[1:], per_record)
         found = log_suprema(
             terms.evaluate,
             problems=len(distances),
@@ -239,17 +241,20 @@ class _Climb:
 
     def _climb(self, rows: Counts, *, wide: bool) -> None:
         every = rows
-        if self.landmarks:
-            marks = np.repeat(np.array([self.landmarks]), len(rows), axis=0)
-            self._evaluate(rows, np.concatenate([self.at[rows][:, None], marks], axis=1))
-        step = min(0.8 / self.terms.threshold**0.5, 0.2)  # about the width of the peak in ln N
+        step = min(0.5 / self.terms.threshold**0.5, 0.2)  # about the width of the peak in ln N
+        trio = step * np.array([[-1.0, 0.0, 1.0]])
+        marks = np.repeat(np.array([self.landmarks]), len(rows), axis=0)
+        near = self._around(rows, trio)
+        values = self._evaluate(rows, np.concatenate([near, marks], axis=1))
+        near_best = bool((np.argmax(values, axis=1) < trio.size).all())
         reach = 1.5
         while wide and reach > step:
             self._look(rows, reach * _GRID[None, :])
             reach /= 6
-        for _ in range(_MOVES):
+        for move in range(_MOVES):
             before = self.best[rows].copy()
-            tops = _tops(self._look(rows, step * np.array([[-1.0, 0.0, 1.0]])))
+            known = move == 0 and near_best and not wide
+            tops = _tops(values[:, : trio.size] if known else self._look(rows, trio))
             self._look(rows, step * tops[:, None])
             height = self.best[rows] + self._scale(self.at[rows])
             with np.errstate(invalid="ignore"):
@@ -264,8 +269,10 @@ class _Climb:
 
     def _look(self, rows: Counts, spread: Floats) -> Floats:
         """Evaluate at e^spread times ``at``; one row of values a problem."""
-        sizes = np.rint(np.maximum(self.at[rows], 1)[:, None] * np.exp(spread))
-        return self._evaluate(rows, sizes)
+        return self._evaluate(rows, self._around(rows, spread))
+
+    def _around(self, rows: Counts, spread: Floats) -> Floats:
+        return np.asarray(np.rint(np.maximum(self.at[rows], 1)[:, None] * np.exp(spread)))
 
     def _evaluate(self, rows: Counts, wanted: Floats | Counts) -> Floats:
         """Evaluate each problem at its row of sizes, and move to the best one."""
@@ -279,7 +286,7 @@ class _Climb:
             np.repeat(rows, sizes.shape[1]),
             sizes.ravel(),
             np.zeros(sizes.size, np.int64),
-            np.maximum(floor + _FLOOR, DEEP).ravel(),
+            np.maximum(floor, DEEP).ravel(),
         )
         values: Floats = own.reshape(sizes.shape) - scale
         top = np.argmax(values, axis=1)

@@ -40,7 +40,7 @@ from accountants.joint_terms import DIRECTIONS, Direction, JointTerms
 from accountants.noise_growth import NoiseGrowth
 from accountants.profile import PrivacyProfile
 from accountants.ranges import Floats
-from accountants.size_search import smallest_epsilon_over_sizes
+from accountants.size_search import Sizes, smallest_epsilon_over_sizes
 from accountants.supremum import log_suprema
 from accountants.tag_padding import TagPadding
 
@@ -128,7 +128,7 @@ class JointRelease(PrivacyProfile):
         if self.others is not None or self._sure is not None:
             return smallest_epsilon(self.log_delta, delta)
         return smallest_epsilon_over_sizes(
-            self._at_sizes, self._certified, delta, start=self._typical, unit=self._unit
+            self._at_sizes, self._certified, delta, sizes=self._sizes, unit=self._unit
         )
 
     @property
@@ -146,6 +146,16 @@ class JointRelease(PrivacyProfile):
         typical = min(self.threshold / self.sampling_rate, float(OTHERS_LIMIT))
         most = OTHERS_LIMIT if self.others_max is None else self.others_max
         return min(max(int(typical), self.threshold - 1), most)
+
+    @property
+    def _sizes(self) -> Sizes:
+        """The bucket sizes over which the supremum is taken."""
+        return Sizes(
+            first=0 if self.padding is not None else self.threshold - 1,
+            last=OTHERS_LIMIT if self.others_max is None else self.others_max,
+            start=self._typical,
+            width=min(1.0 / self.threshold**0.5, 0.25),
+        )
 
     @property
     def _unit(self) -> float:
@@ -211,13 +221,13 @@ class JointRelease(PrivacyProfile):
 
     def _at_sizes(
         self, epsilon: float, direction: Direction, sizes: Sequence[int], floor: float
-    ) -> float:
-        """Return the greatest ln J at the bucket sizes given, exact up to e^``floor``."""
+    ) -> Floats:
+        """Return ln J at each of the bucket sizes given, exact up to e^``floor``."""
         rows = np.array(sizes, dtype=np.int64)
         terms = self._terms(epsilon, direction)
         nothing = np.zeros_like(rows)
         own, _ = terms.evaluate(nothing, rows, nothing, np.full(len(rows), max(floor, _DEEP)))
-        return float(np.max(own))
+        return own
 
 
 def average_delta(

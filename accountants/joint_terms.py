@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betainc
 
-from accountants.binomial import log_pmf, log_upper_tail
+from accountants.binomial import log_pmf, log_upper_tail, lower_tail
+from accountants.count_runs import CountRuns, Counts
 from accountants.gaussian import log_hockey_stick
 from accountants.noise_growth import NoiseGrowth
 from accountants.ranges import Floats
@@ -18,7 +18,6 @@ from accountants.tag_padding import TagPadding
 
 Direction = Literal["add", "remove"]
 DIRECTIONS: tuple[Direction, ...] = ("add", "remove")
-Counts = NDArray[np.int64]
 
 _UNIT = 2.0**-53
 _DEEP = -800.0  # e^-800 < 1e-345: below every double
@@ -87,39 +86,45 @@ class JointTerms:
             return nothing, nothing
         p = self.sampling_rate
         lowered = np.maximum(self.threshold - slack, 1)  # a count of 0 says what "nothing" says
-        first = _first_count(others, lowered, p, floor)
-        last = np.maximum(_last_count(others, self.threshold, p, floor), first)
-        lengths = last - first + 1
-        begin = np.cumsum(lengths) - lengths
-        counts = np.arange(int(lengths.sum())) - np.repeat(begin - first, lengths)
-        sizes, shifts = np.repeat(others, lengths), np.repeat(self.shifts[problem], lengths)
+        runs = CountRuns.between(
+            _first_count(others, lowered, p, floor),
+            # own sums that end below the threshold are below e^floor
+            _last_count(others, np.where(slack > 0, lowered, self.threshold), p, floor),
+            others,
+        )
+        shifts = runs.spread(self.shifts[problem])
         if self.growth is not None:
-            stretch = self.growth.stretch(counts)  # may be inf
+            stretch = self.growth.stretch(runs.counts)  # may be inf
             shifts = np.multiply(shifts, stretch, out=np.zeros_like(shifts), where=shifts > 0)
-        terms = self._log_terms(counts, sizes, shifts, log_ratio)
-        skipped = np.where(first > lowered, floor + 0.7, -np.inf)  # twice: terms and "nothing"
-        rest = log_upper_tail(last - (self.direction == "add") + 1, others, p)
-        ends, wide_ends = [skipped, rest], [skipped, rest]
+        log_r = runs.log_ratios(p)
+        terms = self._log_terms(runs, log_r, shifts, log_ratio)
+        skipped = np.where(runs.first > lowered, floor + 0.7, -np.inf)  # twice: terms and "nothing"
+        rest = log_upper_tail(runs.last, others, p)  # terms, and what "nothing" may lose beyond
         hidden, wide_hidden = self._hidden(others, slack, log_ratio)
-        if hidden is not None:
-            ends.append(hidden)
-            wide_ends.append(wide_hidden)
+        ends = [skipped, rest] if hidden is None else [skipped, rest, hidden]
+        if not slack.any():
+            own = np.minimum(factor + _log_sum(terms, runs, ends) + 1e-15, 0.0)
+            return own, own
+        wide_ends = [skipped, rest] if hidden is None else [skipped, rest, wide_hidden]
         if self.padding is not None and self.direction == "remove":  # a count of 0, released later
             none, slip = log_pmf(0, others, p)
             reached = _log_reached(np.full(others.shape, self.threshold), slack, p)
             wide_ends.append(none + slip + reached)
-        kept = np.where(counts >= self.threshold, terms, -np.inf)
-        below = np.flatnonzero((counts < self.threshold) & (np.repeat(slack, lengths) > 0))
+        kept = np.where(runs.counts >= self.threshold, terms, -np.inf)
+        below = np.flatnonzero((runs.counts < self.threshold) & (runs.spread(slack) > 0))
         if self.direction == "remove" and self.padding is None:
-            terms[below] = self._log_gain(
-                terms[below], counts[below], sizes[below], shifts[below], log_ratio
+            masses = runs.log_masses(log_r, p, one_less=True)
+            sure = runs.covered(masses, np.expm1(max(log_ratio, 0.0)), p)
+            below_gain = below[~sure[below]]
+            terms[below_gain] = self._log_gain(
+                masses[below_gain], log_r[below_gain], shifts[below_gain], log_ratio
             )
         terms[below] += _log_reached(
-            self.threshold - counts[below], np.repeat(slack, lengths)[below], p
+            self.threshold - runs.counts[below], runs.spread(slack)[below], p
         )
         return (
-            np.minimum(factor + _log_sum(kept, begin, ends) + 1e-15, 0.0),
-            np.minimum(factor + _log_sum(terms, begin, wide_ends) + 1e-15, 0.0),
+            np.minimum(factor + _log_sum(kept, runs, ends) + 1e-15, 0.0),
+            np.minimum(factor + _log_sum(terms, runs, wide_ends) + 1e-15, 0.0),
         )
 
     def _hidden(
@@ -161,49 +166,45 @@ class JointTerms:
         return float(np.log(c)), float(log_b - 8 * _UNIT * (1 + abs(np.log(p)) + epsilon))
 
     def _log_terms(
-        self, counts: Counts, others: Counts, shifts: Floats, log_ratio: float
+        self, runs: CountRuns, log_r: Floats, shifts: Floats, log_ratio: float
     ) -> Floats:
-        """Logarithm of each count's contribution, up."""
+        """Logarithm of each count's contribution, up; ``log_r`` as :meth:`CountRuns.log_ratios`."""
         p = self.sampling_rate
-        odds = np.log(p) - np.log1p(-p)
-        with np.errstate(all="ignore"):
-            log_r = np.log((others - counts + 1.0) / counts) + odds  # P(n) / P(n-1)
-            error = 8 * _UNIT * (2 + np.abs(log_r) + abs(odds))
-            if self.direction == "add":
-                drawn, b = counts - 1, np.where(counts > others, -np.inf, log_ratio + log_r - error)
-            else:
-                drawn, b = counts, np.where(counts > others, np.inf, log_ratio - log_r - error)
-        mass, slip = log_pmf(drawn, others, p)
-        return np.asarray(mass + slip + log_hockey_stick(b, shifts))
+        b = np.abs(log_r)
+        b += 2 + abs(np.log(p) - np.log1p(-p))
+        b *= -8 * _UNIT
+        with np.errstate(invalid="ignore"):
+            b += log_ratio
+            b = b + log_r if self.direction == "add" else b - log_r
+        none = np.isinf(log_r)
+        if none.any():
+            b[none] = -np.inf if self.direction == "add" else np.inf
+        terms = runs.log_masses(log_r, p, one_less=self.direction == "add")
+        terms += log_hockey_stick(b, shifts)
+        return terms
 
     def _log_nothing(self, others: Counts, threshold: int | Counts, log_ratio: float) -> Floats:
         """Logarithm of [Pr(Bin < t) - b Pr(Bin < t - 1)]_+, up; b >= 1."""
         limit = np.broadcast_to(np.asarray(threshold), others.shape)
         p = self.sampling_rate
         mass, slip = log_pmf(limit - 1, others, p)
-        top = np.clip(limit - 2, 0, others)  # Pr(Bin <= top) = I_{1-p}(N - top, top + 1)
-        part = betainc(np.maximum(others - top, 1), top + 1, 1 - p) * (1 - 1e-12)
-        below = np.where(limit < 2, 0.0, np.where(top >= others, 1.0, part))
-        excess = np.expm1(max(log_ratio, 0.0)) * np.where(np.isnan(below), 0.0, below)
+        excess = np.expm1(max(log_ratio, 0.0)) * lower_tail(limit - 2, others, p)
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(np.maximum(np.exp(mass + slip) - excess, 0.0)))
 
-    def _log_gain(
-        self, terms: Floats, counts: Counts, others: Counts, shifts: Floats, log_ratio: float
-    ) -> Floats:
+    def _log_gain(self, masses: Floats, log_r: Floats, shifts: Floats, log_ratio: float) -> Floats:
         r"""Logarithm of what releasing the count n as well adds to the sum ("remove"), up.
 
-        "Nothing" loses :math:`b P(n-1) - P(n)` to it as long as it counts at the threshold n, and
-        :math:`H_\alpha(P \| Q) + \alpha - 1 = \alpha H_{1/\alpha}(Q \| P)`.
+        With ``masses`` = ln P(n - 1). "Nothing" loses :math:`b P(n-1) - P(n)` to it as long as it
+        counts at the threshold n, and
+        :math:`H_\alpha(P \| Q) + \alpha - 1 = \alpha H_{1/\alpha}(Q \| P)`. Where "nothing" does
+        not count, :math:`P(n) \le b P(n-1)` (the ratio falls with n), so this is a bound as well.
         """
-        p = self.sampling_rate
-        error = 16 * _UNIT * (4 + abs(log_ratio) + abs(np.log(p)))
-        with np.errstate(all="ignore"):
-            log_r = np.log((others - counts + 1.0) / counts) + np.log(p) - np.log1p(-p)
-            b = np.where(counts > others, np.inf, log_ratio - log_r + error * (1 + np.abs(log_r)))
-        mass, slip = log_pmf(counts - 1, others, p)
-        gain = log_ratio + error + mass + slip + log_hockey_stick(-b, shifts)
-        return np.where(np.isfinite(self._log_nothing(others, counts, log_ratio)), gain, terms)
+        error = 16 * _UNIT * (4 + abs(log_ratio) + abs(np.log(self.sampling_rate)))
+        with np.errstate(invalid="ignore"):
+            b = log_ratio - log_r + error * (1 + np.abs(log_r))
+            b = np.where(np.isinf(log_r), np.inf, b)
+        return np.asarray(log_ratio + error + masses + log_hockey_stick(-b, shifts))
 
 
 def _first_count(others: Counts, lowered: Counts, p: float, floor: Floats) -> Counts:
@@ -213,7 +214,7 @@ def _first_count(others: Counts, lowered: Counts, p: float, floor: Floats) -> Co
     return np.asarray(np.maximum(np.maximum(start, lowered), 1), dtype=np.int64)
 
 
-def _last_count(others: Counts, threshold: int, p: float, floor: Floats) -> Counts:
+def _last_count(others: Counts, threshold: Counts, p: float, floor: Floats) -> Counts:
     """Largest count to sum: beyond it Bernstein's bound is below e^floor; at most N + 1."""
     mean = others * p
     room = np.sqrt(2 * mean * (1 - p) * -floor) - floor
@@ -221,20 +222,19 @@ def _last_count(others: Counts, threshold: int, p: float, floor: Floats) -> Coun
     return np.asarray(np.minimum(reach, others + 1.0), dtype=np.int64)
 
 
-def _log_sum(terms: Floats, begin: Counts, ends: list[Floats]) -> Floats:
-    """Logarithm of the sum of each run of ``terms`` (starting at ``begin``) and of ``ends``, up."""
-    top = np.maximum.reduceat(terms, begin)
+def _log_sum(terms: Floats, runs: CountRuns, ends: list[Floats]) -> Floats:
+    """Logarithm of the sum of each run of ``terms`` and of ``ends``, up."""
+    top = np.maximum.reduceat(terms, runs.begin)
     for end in ends:
         top = np.maximum(top, end)
     top = np.where(np.isfinite(top), top, 0.0)
-    lengths = np.diff(begin, append=len(terms))
-    total = np.add.reduceat(np.exp(terms - np.repeat(top, lengths)), begin)
+    total = np.add.reduceat(np.exp(terms - runs.spread(top)), runs.begin)
     for end in ends:
         total = total + np.exp(end - top)
     with np.errstate(divide="ignore"):
         value = np.log(total) + top
     # pairwise or not, a sum of n positive terms is within n units in the last place
-    slack = 2 * _UNIT * (8 + lengths) + 4 * _UNIT * np.abs(top)
+    slack = 2 * _UNIT * (8 + runs.lengths) + 4 * _UNIT * np.abs(top)
     return np.asarray(value + slack)
 
 

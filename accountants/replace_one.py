@@ -16,6 +16,8 @@ records for one user :math:`M(X+y) \ge (1-p)^l M(X)`. With :math:`\lambda = l \l
 
 and never more than :math:`1 - (1-p)^l`, the probability that one of them takes part at all.
 
+*Into another bucket* of its own coins and noise: :func:`across_buckets`.
+
 *Within one bucket*, by Theorem J's argument:
 :class:`accountants.replace_in_bucket.ReplaceInBucket`.
 
@@ -28,6 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from accountants import ranges
+from accountants.composition import ComposedProfile
 from accountants.errors import ParameterError
 from accountants.gaussian import exp_up
 from accountants.guarantee import Guarantee
@@ -109,6 +112,33 @@ class CoinChain(PrivacyProfile):
         there = np.asarray(self.base.epsilon(targets)) + surcharge
         moved = np.nextafter(there * (1 + 16 * _UNIT), np.inf)
         return np.where(targets >= some, 0.0, moved)
+
+
+def across_buckets(base: PrivacyProfile, *, points: int = 200) -> ComposedProfile:
+    """Return the bound for a record replaced by one in another bucket.
+
+    One bucket loses a record and another gains one; their coins and noise are independent, and
+    nothing else is released of them, so this is ``base`` composed with itself.
+
+    Parameters
+    ----------
+    base : PrivacyProfile
+        One bucket's add-remove profile, both directions, for buckets of any size.
+    points : int
+        Samples of it, >= 20; see :class:`accountants.composition.ComposedProfile`.
+
+    Raises
+    ------
+    ParameterError
+        If ``points`` is too small.
+
+    Notes
+    -----
+    Adjacency: replace-one. View: that of ``base``. For the count alone
+    (:class:`accountants.sample_threshold.SampleThreshold`) it covers one bucket as well, where a
+    replaced record changes nothing. Proof: ``docs/proofs/replace-one.md``.
+    """
+    return ComposedProfile(profiles=(base,), counts=(2,), points=points)
 
 
 @dataclass(frozen=True, kw_only=True)

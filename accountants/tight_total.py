@@ -164,7 +164,7 @@ class TightTotal(PrivacyProfile):
             lambda epsilon: self.estimate(epsilon, starts, level=goal) - goal + _MARGIN,
             lambda epsilon: self.split(epsilon, starts, level=goal).log_delta - goal,
             low=0.0,
-            high=1.0,
+            high=float(min(1.0, -2 * np.log1p(-p.sampling_rate))),
             limit=_EPSILON_MAX,
             tolerance=lambda epsilon: _EPSILON_WIDTH * max(0.1, epsilon),
         )

@@ -203,7 +203,11 @@ class UFreeBound:
             fine = peak * np.exp(_AROUND_PEAK)
             heights = self.far(fine)
             if 2 <= np.argmax(heights) <= 4:
-                return self._peak(near, fine, heights)
+                found = self._peak(near, fine, heights)
+                if np.argmax(heights) == 3:
+                    return found
+                fine = found.peak * np.exp(_AROUND_STEP * np.arange(-1.0, 2.0))
+                return self._peak(near, fine, self.far(fine))
         coarse = self._first_guess() * np.exp(_RANGE)
         values = self.far(coarse)
         with np.errstate(invalid="ignore"):
@@ -219,14 +223,15 @@ class UFreeBound:
         best = int(np.argmax(heights))
         height, peak = float(heights[best]), float(distances[best])
         if 0 < best < len(heights) - 1:
-            steps = np.log(distances[best - 1 : best + 2] / peak)
+            before, _, after = np.log(distances[best - 1 : best + 2] / peak)
             left, middle, right = heights[best - 1 : best + 2]
-            with np.errstate(invalid="ignore"):
-                bend, lean = left - 2 * middle + right, (right - left) / 2
-            even = abs(steps[0] + steps[2]) < 1e-6 and steps[2] > 0
-            if even and np.isfinite(bend) and bend < 0:
-                height -= float(lean * lean / (2 * bend))
-                peak *= exp(-steps[2] * lean / bend)
+            with np.errstate(invalid="ignore", divide="ignore"):
+                rise, fall = (left - middle) / before, (right - middle) / after
+                bend = (rise - fall) / (before - after)
+                lean = rise - bend * before
+            if np.isfinite(bend) and bend < 0:
+                height -= float(lean * lean / (4 * bend))
+                peak *= exp(min(max(-lean / (2 * bend), before), after))
         return Split(near, height, 0.0, peak, 0.0)
 
     def _balanced(self, start: float) -> Split | None:

@@ -13,7 +13,7 @@ from accountants import JointRelease, ParameterError
 from accountants.dummy_tags import DummyTags
 from accountants.joint_terms import Direction, JointTerms
 from accountants.noise_growth import NoiseGrowth
-from accountants.size_search import smallest_epsilon_over_sizes
+from accountants.size_search import Sizes, smallest_epsilon_over_sizes
 from accountants.tag_padding import TagPadding
 
 shifts = st.floats(-4, 2).map(lambda x: float(np.exp(x)))
@@ -129,15 +129,18 @@ def test_sizes_that_were_missing_are_found() -> None:
     def curve(epsilon: float, size: int) -> float:
         return -epsilon * (1 + 9 / (1 + abs(size - 77))) + 0.1 * np.log1p(min(size, 200)) - 1
 
-    def at_sizes(epsilon: float, way: Direction, sizes: Any, floor: float) -> float:
-        return max(curve(epsilon, s) for s in sizes) - (0.5 if way == "remove" else 0.0)
+    def at_sizes(epsilon: float, way: Direction, sizes: Any, floor: float) -> Any:
+        return np.array([curve(epsilon, s) for s in sizes]) - (0.5 if way == "remove" else 0.0)
 
     def certified(epsilon: float, at_least: float) -> tuple[float, dict[Direction, int]]:
         values = [curve(epsilon, s) for s in range(400)]
         top = int(np.argmax(values))
         return max(at_least, values[top] + 1e-7), {"add": top, "remove": top}
 
+    sizes = Sizes(first=0, last=399, start=3, width=0.1)
     for delta in (1e-2, 1e-6, 1e-12):
-        found = float(smallest_epsilon_over_sizes(at_sizes, certified, delta, start=3, unit=1.0))
+        found = float(
+            smallest_epsilon_over_sizes(at_sizes, certified, delta, sizes=sizes, unit=1.0)
+        )
         worst = [max(curve(e, s) for s in range(400)) for e in (found, found * (1 - 2e-6))]
         assert worst[0] <= np.log(delta) < worst[1] + 2e-6
