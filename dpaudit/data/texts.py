@@ -12,11 +12,10 @@ from pathlib import Path
 
 from dpaudit.data.bundled import BUNDLED_TEXTS, bundled_texts
 from dpaudit.data.corpus import Corpus, corpus_of
+from dpaudit.data.reading import position, read_text, reason
 from dpaudit.errors import DataError, shown
 
 DEFAULT_COLUMN = "text"
-_BOM = b"\xef\xbb\xbf"
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 Places = Iterable[tuple[str, str]]
 
@@ -56,23 +55,8 @@ def load_corpus(texts: str, *, column: str | None = None, directory: Path | None
     if suffix == ".txt":
         if column is not None:
             raise DataError(f"{source}: column = '{shown(column)}': a .txt file has no columns")
-        return corpus_of(_lines(_read_text(path, source)), source=source)
+        return corpus_of(_lines(read_text(path, source)), source=source)
     return corpus_of(_READERS[suffix](path, source, column or DEFAULT_COLUMN), source=source)
-
-
-def _read_text(path: Path, source: str) -> str:
-    """Return the file's text, or say at which byte it stops being UTF-8."""
-    try:
-        raw = path.read_bytes()
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-        raise DataError(f"{source}: cannot be read: {_reason(error)}") from None
-    mark = len(_BOM) if raw.startswith(_BOM) else 0
-    try:
-        return raw[mark:].decode()
-    except UnicodeDecodeError as error:
-        guess = "; it looks like UTF-16" if raw.startswith(_UTF16) else ""
-        at = error.start + mark
-        raise DataError(f"{source}: not UTF-8 text (byte {at}){guess}: UTF-8 is needed") from None
 
 
 def _lines(text: str) -> Iterator[tuple[str, str]]:
@@ -82,12 +66,12 @@ def _lines(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _csv_rows(path: Path, source: str, column: str) -> Iterator[tuple[str, str]]:
-    rows = csv.reader(io.StringIO(_read_text(path, source), newline=""), strict=True)
+    rows = csv.reader(io.StringIO(read_text(path, source), newline=""), strict=True)
     try:
         header = next(rows, None)
         if header is None:
             raise DataError(f"{source}: there is no text in it: a header line is needed")
-        at = _position(column, header, source)
+        at = position(column, header, source)
         for row in rows:
             if not row:
                 continue  # an empty line, which is no row
@@ -103,15 +87,15 @@ def _csv_rows(path: Path, source: str, column: str) -> Iterator[tuple[str, str]]
 
 def _jsonl_rows(path: Path, source: str, column: str) -> Iterator[tuple[str, str]]:
     wanted = f"a JSON string, or an object with '{shown(column)}', is needed"
-    for place, line in _lines(_read_text(path, source)):
+    for place, line in _lines(read_text(path, source)):
         if not line.strip():
             yield place, ""
             continue
         try:
             value = json.loads(line)
         except (ValueError, RecursionError) as error:
-            reason = error.msg if isinstance(error, json.JSONDecodeError) else "not readable"
-            raise DataError(f"{source}: {place} is not JSON ({reason}): {wanted}") from None
+            why = error.msg if isinstance(error, json.JSONDecodeError) else "not readable"
+            raise DataError(f"{source}: {place} is not JSON ({why}): {wanted}") from None
         if isinstance(value, dict):
             if column not in value:
                 keys = ", ".join(shown(key) for key in value) or "none"
@@ -134,7 +118,7 @@ def _parquet_rows(path: Path, source: str, column: str) -> Iterator[tuple[str, s
     try:
         with pq.ParquetFile(path) as file:
             schema = file.schema_arrow
-            kind = schema.types[_position(column, schema.names, source)]
+            kind = schema.types[position(column, schema.names, source)]
             if pa.types.is_dictionary(kind):
                 kind = kind.value_type
             if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
@@ -146,26 +130,12 @@ def _parquet_rows(path: Path, source: str, column: str) -> Iterator[tuple[str, s
                         raise DataError(f"{source}: row {number} holds no text but null")
                     yield f"row {number}", value
     except (OSError, ValueError, pa.ArrowException) as error:
-        raise DataError(f"{source}: cannot be read as parquet: {_reason(error)}") from None
-
-
-def _position(column: str, names: list[str], source: str) -> int:
-    """Return where ``column`` stands among ``names``; it has to stand there exactly once."""
-    found = names.count(column)
-    if found == 1:
-        return names.index(column)
-    listed = shown(", ".join(names), limit=300)
-    many = "no" if found == 0 else f"{found} times the"
-    raise DataError(f"{source}: {many} column '{shown(column)}' (columns: {listed})")
+        raise DataError(f"{source}: cannot be read as parquet: {reason(error)}") from None
 
 
 def _kind(value: object) -> str:
     names = {"NoneType": "null", "bool": "true or false", "list": "a list", "dict": "an object"}
     return names.get(type(value).__name__, "a number")
-
-
-def _reason(error: Exception) -> str:
-    return shown(getattr(error, "strerror", None) or error, limit=200)
 
 
 _READERS: dict[str, Callable[[Path, str, str], Places]] = {
