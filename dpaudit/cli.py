@@ -5,18 +5,25 @@ feasible, or done), 1 refuted or violated, 3 open (or infeasible), 2 bad usage o
 interrupted, 141 the reader of the output went away, 70 a bug in dpaudit (with a traceback).
 """
 
-import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, redirect_stdout, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, TypeAlias
 
 import typer
 
 import dpaudit
+from dpaudit.cli_output import (
+    answer,
+    failed,
+    head,
+    honest_exit,
+    print_answer,
+    print_json,
+    printed,
+    quiet_stdout,
+)
 
-BAD_INPUT, BUG, INTERRUPTED, NO_READER = 2, 70, 130, 141
 DEFAULT_OUT = Path("dpaudit-report")
 
 _PLAIN: dict[str, Any] = {"rich_markup_mode": None, "pretty_exceptions_enable": False}
@@ -67,14 +74,14 @@ def main() -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError, ValueError):  # a stream that somebody replaced
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    with _honest_exit():
+    with honest_exit():
         app(prog_name="dpaudit")
     raise SystemExit(0)
 
 
 def _version(wanted: bool) -> None:
     if wanted:
-        with _honest_exit():
+        with honest_exit():
             print(f"dpaudit {dpaudit.__version__}", flush=True)
         raise typer.Exit
 
@@ -100,10 +107,10 @@ def verify_command(file: File, json: Json = False) -> None:
       dpaudit verify examples/paper-eps4.toml
       dpaudit verify examples/paper-eps4.toml --json
     """  # noqa: D301
-    with _honest_exit():
-        with _quiet_stdout():
+    with honest_exit():
+        with quiet_stdout():
             result = dpaudit.verify(dpaudit.Deployment.from_toml(file))
-        _answer(result, json=json)
+        answer(result, json=json)
 
 
 @app.command("calibrate")
@@ -121,11 +128,11 @@ def calibrate_command(
     Example:
       dpaudit calibrate examples/paper-eps4.toml --epsilon 4 --delta 1e-6
     """  # noqa: D301
-    with _honest_exit():
-        with _quiet_stdout():
+    with honest_exit():
+        with quiet_stdout():
             deployment = dpaudit.Deployment.from_toml(file)
             result = dpaudit.calibrate(deployment, epsilon=epsilon, delta=delta)
-        _answer(result, json=json)
+        answer(result, json=json)
 
 
 @app.command("curve")
@@ -146,19 +153,19 @@ def curve_command(
       dpaudit curve examples/paper-eps4.toml --out curve.svg
       dpaudit curve examples/paper-eps4.toml --out curve.csv
     """  # noqa: D301
-    with _honest_exit():
+    with honest_exit():
         from dpaudit.report.curve_files import checked_target, write_curves
 
-        with _quiet_stdout():
+        with quiet_stdout():
             target = checked_target(out)
             from dpaudit.guarantee_curves import guarantee_curves
 
             result = guarantee_curves(dpaudit.Deployment.from_toml(file))
             write_curves(result, target)
         if json:
-            _print_json(result)
+            print_json(result)
         else:
-            _printed(lambda: print(target))
+            printed(lambda: print(target))
 
 
 @app.command("audit")
@@ -187,10 +194,10 @@ def audit_command(
       dpaudit audit examples/bundled.toml --out report
       dpaudit audit examples/bundled.toml --trials 20000 --json
     """  # noqa: D301
-    with _honest_exit():
+    with honest_exit():
         from dpaudit.report import prepared_folder, write
 
-        with _quiet_stdout():
+        with quiet_stdout():
             deployment = dpaudit.Deployment.from_toml(file)
             with prepared_folder(out) as folder:
                 result = dpaudit.audit(deployment, trials=trials, progress=True)
@@ -198,8 +205,8 @@ def audit_command(
             try:
                 write(result, folder)
             except dpaudit.InputError as error:
-                unwritten = _failed(str(error))  # what was computed is shown all the same
-        _print_answer(result, json=json, written=None if unwritten else folder / "report.html")
+                unwritten = failed(str(error))  # what was computed is shown all the same
+        print_answer(result, json=json, written=None if unwritten else folder / "report.html")
         raise unwritten or typer.Exit(int(result["exit_code"]))
 
 
@@ -211,7 +218,7 @@ def list_command(json: Json = False) -> None:
     Example:
       dpaudit assets list
     """  # noqa: D301
-    with _honest_exit():
+    with honest_exit():
         from dpaudit.asset_registry import ASSETS
         from dpaudit.cache_dir import cache_directory
 
@@ -229,11 +236,11 @@ def list_command(json: Json = False) -> None:
                 }
             )
         if json:
-            _print_json({**_head("assets list"), "assets": rows})
+            print_json({**head("assets list"), "assets": rows})
             return
         from dpaudit.report.text import show_assets
 
-        _printed(lambda: show_assets(rows, sys.stdout))
+        printed(lambda: show_assets(rows, sys.stdout))
 
 
 @assets_app.command("get")
@@ -249,97 +256,12 @@ def get_command(
     Example:
       dpaudit assets get mpnet
     """  # noqa: D301
-    with _honest_exit():
+    with honest_exit():
         from dpaudit import assets
 
-        with _quiet_stdout():
+        with quiet_stdout():
             path = assets.get(name, echo=lambda text: print(text, file=sys.stderr))
         if json:
-            _print_json({**_head("assets get"), "name": name, "path": str(path)})
+            print_json({**head("assets get"), "name": name, "path": str(path)})
         else:
-            _printed(lambda: print(path))
-
-
-def _head(command: str) -> dict[str, Any]:
-    return {"dpaudit": dpaudit.__version__, "command": command}
-
-
-def _answer(result: Mapping[str, Any], *, json: bool) -> NoReturn:
-    """Print a result and exit with its code."""
-    _print_answer(result, json=json)
-    raise typer.Exit(int(result["exit_code"]))
-
-
-def _print_answer(result: Mapping[str, Any], *, json: bool, written: Path | None = None) -> None:
-    if json:
-        _print_json(result)
-    else:
-        from dpaudit.report.text import show
-
-        _printed(lambda: show(result, sys.stdout, written=written))
-
-
-def _print_json(result: Mapping[str, Any]) -> None:
-    from dpaudit.report.json import encode
-
-    text = encode(result)
-    _printed(lambda: print(text))
-
-
-def _printed(show: Callable[[], None]) -> None:
-    """Run ``show`` and flush, so that a failure to write is noticed here and not at exit."""
-    try:
-        show()
-        sys.stdout.flush()
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        _silence_stdout()
-        raise _failed(f"standard output: cannot be written: {error.strerror or error}") from None
-
-
-@contextmanager
-def _quiet_stdout() -> Iterator[None]:
-    """Send whatever a library prints to standard error: standard output is for the answer."""
-    with redirect_stdout(sys.stderr):
-        yield
-
-
-@contextmanager
-def _honest_exit() -> Iterator[None]:
-    """Turn whatever ends a command into an exit code that cannot be taken for a verdict."""
-    try:
-        yield
-    except (SystemExit, typer.Exit, typer.Abort):
-        raise
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        raise SystemExit(INTERRUPTED) from None
-    except BrokenPipeError:
-        _silence_stdout()
-        raise SystemExit(NO_READER) from None
-    except Exception as error:
-        if _is_ours(error):
-            raise _failed(str(error)) from None
-        import traceback
-
-        traceback.print_exc()
-        print("error: this is a bug in dpaudit: please report it", file=sys.stderr)
-        raise SystemExit(BUG) from None
-
-
-def _is_ours(error: Exception) -> bool:
-    from dpaudit.errors import DpauditError
-
-    return isinstance(error, DpauditError)
-
-
-def _failed(message: str) -> SystemExit:
-    print(f"error: {message}", file=sys.stderr)
-    return SystemExit(BAD_INPUT)
-
-
-def _silence_stdout() -> None:
-    """Let nothing more be written to standard output, not even while Python shuts down."""
-    with suppress(OSError, ValueError, AttributeError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            printed(lambda: print(path))
