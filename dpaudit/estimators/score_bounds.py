@@ -190,7 +190,6 @@ def split_bound(
     cut_out = strategy.selecting(outside.size, inside.size)
     selecting_in, bounding_in = _parts(inside, cut_in, rng)
     selecting_out, bounding_out = _parts(outside, cut_out, rng)
-    bounding = {"trials_in": bounding_in.size, "trials_out": bounding_out.size}
     shares = {"joint region of both rates": error}
     method = (
         "joint Clopper-Pearson region of both rates, "
@@ -203,7 +202,8 @@ def split_bound(
             threshold=None,
             true_positives=0,
             false_positives=(bounding_out if ways[0] == "add" else bounding_in).size,
-            **bounding,
+            trials_in=bounding_in.size,
+            trials_out=bounding_out.size,
             tpr_lower=0.0,
             fpr_upper=1.0,
             error_shares=shares,
@@ -237,7 +237,8 @@ def split_bound(
         threshold=chosen.threshold,
         true_positives=true,
         false_positives=false,
-        **bounding,
+        trials_in=bounding_in.size,
+        trials_out=bounding_out.size,
         tpr_lower=high,
         fpr_upper=low,
         error_shares=shares,
