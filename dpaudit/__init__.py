@@ -1,6 +1,6 @@
 """dpaudit: what a differentially private deployment guarantees, and what an adversary achieves.
 
-The four names of the Python API, and every error, are loaded on first use, so that ``import
+The names of the Python API, and every error, are loaded on first use, so that ``import
 dpaudit`` costs next to nothing::
 
     from dpaudit import Deployment, audit, calibrate, verify
@@ -26,23 +26,41 @@ if TYPE_CHECKING:
         NotBuiltError,
         ParameterError,
     )
+    from dpaudit.estimators import (
+        Bonferroni,
+        ConfidenceBand,
+        Explicit,
+        ScoreAuditor,
+        ScoreEstimate,
+        Split,
+        epsilon_one_run,
+        epsilon_one_run_fdp,
+    )
     from dpaudit.verification import verify
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AssetError",
+    "Bonferroni",
+    "ConfidenceBand",
     "DataError",
     "Deployment",
     "DeploymentError",
     "DpauditError",
+    "Explicit",
     "InputError",
     "ModelError",
     "NotBuiltError",
     "ParameterError",
+    "ScoreAuditor",
+    "ScoreEstimate",
+    "Split",
     "__version__",
     "audit",
     "calibrate",
+    "epsilon_one_run",
+    "epsilon_one_run_fdp",
     "verify",
 ]
 
@@ -52,6 +70,19 @@ _HOME = {
     "audit": "dpaudit.auditing",
     "calibrate": "dpaudit.calibration",
     "verify": "dpaudit.verification",
+    **dict.fromkeys(
+        (
+            "Bonferroni",
+            "ConfidenceBand",
+            "Explicit",
+            "ScoreAuditor",
+            "ScoreEstimate",
+            "Split",
+            "epsilon_one_run",
+            "epsilon_one_run_fdp",
+        ),
+        "dpaudit.estimators",
+    ),
 }
 
 

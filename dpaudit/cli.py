@@ -1,4 +1,4 @@
-"""The command line: ``dpaudit verify``, ``calibrate``, ``curve``, ``audit`` and ``assets``.
+"""The command line: ``dpaudit verify``, ``calibrate``, ``curve``, ``audit`` and the rest.
 
 The answer goes to standard output, everything else to standard error. Exit codes: 0 proved (or
 feasible, or done), 1 refuted or violated, 3 open (or infeasible), 2 bad usage or input, 130
@@ -38,6 +38,7 @@ app = typer.Typer(
       dpaudit calibrate examples/paper-eps4.toml --epsilon 4 --delta 1e-6
       dpaudit curve examples/paper-eps4.toml --out curve.svg
       dpaudit audit examples/bundled.toml --out report
+      dpaudit estimate scores.csv --delta 1e-5
       dpaudit assets list
 
     \b
@@ -208,6 +209,55 @@ def audit_command(
                 unwritten = failed(str(error))  # what was computed is shown all the same
         print_answer(result, json=json, written=None if unwritten else folder / "report.html")
         raise unwritten or typer.Exit(int(result["exit_code"]))
+
+
+@app.command("estimate")
+def estimate_command(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="Scores of an attack: .csv or .parquet (columns score and member), or .npy.",
+            show_default=False,
+        ),
+    ],
+    delta: Annotated[float, typer.Option(help="The delta of the bound, 0 to 1.")] = 0.0,
+    confidence: Annotated[float, typer.Option(help="One-sided, above 0.5 and below 1.")] = 0.95,
+    score: Annotated[
+        str | None, typer.Option(help="Name of the score column.", show_default="score")
+    ] = None,
+    member: Annotated[
+        str | None,
+        typer.Option(help="Name of the column with 1 (in) or 0 (out).", show_default="member"),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the shuffle of the rows.")] = 0,
+    json: Json = False,
+) -> None:
+    """Bound epsilon from below by anyone's attack scores: one row a trial, higher means in.
+
+    \b
+    Examples:
+      dpaudit estimate scores.csv --delta 1e-5
+      dpaudit estimate scores.parquet --score loss --member trained --json
+    """  # noqa: D301
+    with honest_exit():
+        with quiet_stdout():
+            from dpaudit.score_estimation import estimate_file
+
+            result = estimate_file(
+                file,
+                delta=delta,
+                confidence=confidence,
+                seed=seed,
+                score_column=score,
+                member_column=member,
+            )
+        if json:
+            print_json(result)
+            return
+        lines = [result["sentence"], "This rests on:"]
+        lines += [f"- {text}" for text in result["epsilon"]["assumptions"]]
+        printed(lambda: print("\n".join(lines)))
 
 
 @assets_app.command("list")
