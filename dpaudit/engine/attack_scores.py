@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from attacks.learned_events import LearnedEvents
 from dpaudit.engine.outcomes import BlockOutcome
 from dpaudit.errors import ParameterError, shown
 from dpaudit.estimators.scores import as_scores
@@ -35,27 +36,33 @@ class Attack(Protocol):
         ...
 
 
-def as_attack(attack: Any) -> Attack:
+def as_attack(attack: Any, *, delta: float = 0.0) -> Attack:
     """Return the attack, refusing what has no ``score``.
 
     Parameters
     ----------
-    attack : object
-        With a method ``score``.
+    attack : object or None
+        With a method ``score``; None takes `attacks.learned_events.LearnedEvents`.
+    delta : float
+        The delta of the bound, for the default.
 
     Returns
     -------
     Attack
-        The same.
+        The same, or the default.
 
     Raises
     ------
     ParameterError
         If it has no ``score`` method.
     """
+    if attack is None:
+        return LearnedEvents(delta=delta)
     if isinstance(attack, Attack) and not isinstance(attack, type):
         return attack
-    raise ParameterError(f"attack = {shown(attack)}: an object with score(releases) is needed")
+    raise ParameterError(
+        f"attack = {shown(attack)}: an object with score(releases), or None, is needed"
+    )
 
 
 def fits(attack: Attack) -> bool:

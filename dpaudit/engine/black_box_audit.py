@@ -31,7 +31,7 @@ _LARGEST_CONFIDENCE = 1.0 - 1e-9
 
 def audit(
     mechanism: Any,
-    attack: Any,
+    attack: Any = None,
     *,
     data_in: Any = None,
     data_out: Any = None,
@@ -62,9 +62,9 @@ def audit(
     ----------
     mechanism : BlockMechanism, PerTrial or alike
         What is audited.
-    attack : object
+    attack : object, optional
         With ``score(releases) -> (n,)``, higher meaning "with the canary", and optionally
-        ``fit(releases_in, releases_out)``.
+        ``fit(releases_in, releases_out)``. By default `attacks.learned_events.LearnedEvents`.
     data_in, data_out : object
         Two neighbouring datasets, as the mechanism takes them: with the canary and without it.
     canary : CanaryPair, optional
@@ -119,7 +119,7 @@ def audit(
     A mechanism in which one call makes many releases must make them independently: that is the one
     thing the bound assumes and the engine cannot see.
     """
-    subject, adversary = as_mechanism(mechanism), as_attack(attack)
+    subject = as_mechanism(mechanism)
     if canary is not None:
         if data_in is not None or data_out is not None:
             raise ParameterError("canary and data_in/data_out: give one or the other")
@@ -127,6 +127,7 @@ def audit(
     if epsilon is not None:
         epsilon = ranges.non_negative("epsilon", epsilon)
     quantity = EpsilonAt(delta=delta)
+    adversary = as_attack(attack, delta=float(delta))
     if not 0.5 <= confidence <= _LARGEST_CONFIDENCE:
         raise ParameterError(f"confidence = {confidence:.12g}: allowed are 0.5 to 1 - 1e-9")
     if resume and store is None:

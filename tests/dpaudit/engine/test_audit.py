@@ -158,7 +158,7 @@ def test_a_mechanism_that_gives_too_few_releases_shows_nothing() -> None:
     ("changes", "said"),
     [
         ({"mechanism": subjects.response}, "wrap it in BlockMechanism"),
-        ({"attack": None}, "an object with score"),
+        ({"attack": object()}, "an object with score"),
         ({"delta": 1.5}, "delta = 1.5"),
         ({"delta": float("nan")}, "delta = nan"),
         ({"epsilon": -1}, "epsilon = -1"),
