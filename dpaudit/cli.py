@@ -39,6 +39,7 @@ app = typer.Typer(
       dpaudit curve examples/paper-eps4.toml --out curve.svg
       dpaudit audit examples/bundled.toml --out report
       dpaudit estimate scores.csv --delta 1e-5
+      dpaudit check mymodule:mechanism --epsilon 1
       dpaudit assets list
 
     \b
@@ -258,6 +259,66 @@ def estimate_command(
         lines = [result["sentence"], "This rests on:"]
         lines += [f"- {text}" for text in result["epsilon"]["assumptions"]]
         printed(lambda: print("\n".join(lines)))
+
+
+@app.command("check")
+def check_command(
+    mechanism: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODULE:FUNCTION",
+            help="f(data), f(data, rng) or f(data, trials, rng); the module is imported.",
+            show_default=False,
+        ),
+    ],
+    epsilon: Annotated[float, typer.Option(help="The claim, 0 or more.", show_default=False)],
+    delta: Annotated[float, typer.Option(help="The claim's delta, 0 to 1.")] = 0.0,
+    data_in: Annotated[str, typer.Option("--in", help="Input with the canary, as JSON.")] = "1",
+    data_out: Annotated[
+        str, typer.Option("--out", help="Its neighbour without it, as JSON.")
+    ] = "0",
+    trials: Annotated[int, typer.Option(min=10, max=10**9, help="On each input.")] = 100_000,
+    confidence: Annotated[float, typer.Option(help="One-sided, 0.5 to 1 - 1e-9.")] = 0.95,
+    seed: Annotated[int, typer.Option(min=0, help="Of all trials.")] = 0,
+    form: Annotated[
+        str, typer.Option(help="auto, block, seeded or unseeded: how it is called.")
+    ] = "auto",
+    workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
+    json: Json = False,
+) -> None:
+    """Audit a Python callable as a black box: run it on two inputs, attack, and compare.
+
+    Exit code 1 refuted, 3 open; it never proves.
+
+    \b
+    Examples:
+      dpaudit check mymodule:mechanism --epsilon 1
+      dpaudit check mymodule:mechanism --epsilon 1 --in "[1, 1]" --out "[1]"
+    """  # noqa: D301
+    with honest_exit():
+        with quiet_stdout():
+            from dpaudit.callable_check import check_callable
+
+            result = check_callable(
+                mechanism,
+                epsilon=epsilon,
+                delta=delta,
+                data_in=data_in,
+                data_out=data_out,
+                trials=trials,
+                confidence=confidence,
+                seed=seed,
+                form=form,  # type: ignore[arg-type]
+                workers=workers,
+                progress=True,
+            )
+        if json:
+            print_json(result)
+        else:
+            lines = [f"{result['verdict'].upper()}: {result['sentence']}"]
+            lines += [f"note: {note}" for note in result["result"]["notes"]]
+            printed(lambda: print("\n".join(lines)))
+        raise typer.Exit(int(result["exit_code"]))
 
 
 @assets_app.command("list")

@@ -27,6 +27,7 @@ def test_version(run: Run) -> None:
         ["calibrate"],
         ["curve"],
         ["audit"],
+        ["check"],
         ["estimate"],
         ["assets"],
         ["assets", "list"],
