@@ -15,6 +15,8 @@ from dpaudit.engine.attack_scores import Attack
 from dpaudit.engine.backends import BackendError
 from dpaudit.engine.black_box_audit import audit
 from dpaudit.engine.canary import CanaryPair, worst_case
+from dpaudit.engine.canary_search import search_canaries
+from dpaudit.engine.external_command import ExternalCommand
 from dpaudit.engine.mechanism import BlockMechanism, Mechanism, PerTrial
 from dpaudit.engine.outcomes import Failure
 from dpaudit.engine.result import AuditEstimate, AuditResult
@@ -27,10 +29,12 @@ __all__ = [
     "BackendError",
     "BlockMechanism",
     "CanaryPair",
+    "ExternalCommand",
     "Failure",
     "Mechanism",
     "PerTrial",
     "StoreError",
     "audit",
+    "search_canaries",
     "worst_case",
 ]

@@ -164,5 +164,5 @@ def _one_line_errors() -> Iterator[None]:
     except BrokenProcessPool:
         raise BackendError(
             "a worker process died while it ran the mechanism (out of memory, or a crash of native "
-            "code); run it in a process of its own, where a crash is an outcome that is counted"
+            "code); run it as an ExternalCommand, in which a crash is an outcome that is counted"
         ) from None

@@ -60,7 +60,7 @@ def audit(
 
     Parameters
     ----------
-    mechanism : BlockMechanism, PerTrial or alike
+    mechanism : BlockMechanism, PerTrial, ExternalCommand or alike
         What is audited.
     attack : object, optional
         With ``score(releases) -> (n,)``, higher meaning "with the canary", and optionally

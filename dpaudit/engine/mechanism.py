@@ -188,7 +188,8 @@ def as_mechanism(mechanism: Any) -> Mechanism:
     Parameters
     ----------
     mechanism : object
-        A `BlockMechanism`, a `PerTrial`, or anything with their attributes.
+        A `BlockMechanism`, a `PerTrial`, an `~dpaudit.engine.external_command.ExternalCommand`, or
+        anything with their attributes.
 
     Returns
     -------
