@@ -8,6 +8,7 @@
 - `ScoreAuditor`: the same in one object, with thresholds fixed, chosen on some trials, or all
   under a band; `trade_off_band`: all of the measured trade-off curve against a nominal one.
 - `epsilon_one_run`, `epsilon_one_run_fdp`: many canaries in one run.
+- `SequentialCounts`: a bound at every time, for an audit that stops early or runs on.
 - `candidate_guessing`, `two_counts`, `channel_counts`: which input was it?
 - `two_sided_binomial_p_value`, `family_split`: testing a frequency, sharing an error.
 """
@@ -48,6 +49,7 @@ from dpaudit.estimators.predicted_bounds import (
 from dpaudit.estimators.rate_bounds import RateBounds
 from dpaudit.estimators.score_auditor import ScoreAuditor
 from dpaudit.estimators.score_estimate import ScoreEstimate
+from dpaudit.estimators.sequential import SequentialCounts
 from dpaudit.estimators.split_threshold import SplitScores, split_threshold
 from dpaudit.estimators.threshold_choice import ChosenThreshold, ThresholdChoice
 from dpaudit.estimators.threshold_strategies import Bonferroni, ConfidenceBand, Explicit, Split
@@ -73,6 +75,7 @@ __all__ = [
     "ScoreAuditor",
     "ScoreEstimate",
     "Split",
+    "SequentialCounts",
     "SplitScores",
     "ThresholdChoice",
     "TwoCountEstimate",

@@ -91,8 +91,9 @@ class ScoreEstimate:
         sign, positives, negatives = ">=", self.trials_in, self.trials_out
         if self.direction == "remove":
             sign, positives, negatives = "<=", self.trials_out, self.trials_in
+        event = "" if self.threshold is None else f", score {sign} {self.threshold:.6g}"
         return (
-            f"{head} (direction {self.direction}, score {sign} {self.threshold:.6g}: "
+            f"{head} (direction {self.direction}{event}: "
             f"{self.true_positives} of {positives} true and {self.false_positives} of {negatives} "
             f"false positives; {self.method})."
         )
