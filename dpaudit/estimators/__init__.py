@@ -8,6 +8,7 @@
 - `ScoreAuditor`: the same in one object, with thresholds fixed, chosen on some trials, or all
   under a band; `trade_off_band`: all of the measured trade-off curve against a nominal one.
 - `epsilon_one_run`, `epsilon_one_run_fdp`: many canaries in one run.
+- `support_from_hits`, `support_from_log_values`: delta* of semantic support protection.
 - `SequentialCounts`: a bound at every time, for an audit that stops early or runs on.
 - `candidate_guessing`, `two_counts`, `channel_counts`: which input was it?
 - `two_sided_binomial_p_value`, `family_split`: testing a frequency, sharing an error.
@@ -15,6 +16,7 @@
 
 from dpaudit.estimators import clopper_pearson
 from dpaudit.estimators.binomial_test import family_split, two_sided_binomial_p_value
+from dpaudit.estimators.bounded_mean import log_mean_lower, mean_upper
 from dpaudit.estimators.candidate_guessing import (
     CandidateEstimate,
     candidate_epsilon_lower,
@@ -51,6 +53,12 @@ from dpaudit.estimators.score_auditor import ScoreAuditor
 from dpaudit.estimators.score_estimate import ScoreEstimate
 from dpaudit.estimators.sequential import SequentialCounts
 from dpaudit.estimators.split_threshold import SplitScores, split_threshold
+from dpaudit.estimators.support_protection import (
+    SupportEstimate,
+    log_any_hit,
+    support_from_hits,
+    support_from_log_values,
+)
 from dpaudit.estimators.threshold_choice import ChosenThreshold, ThresholdChoice
 from dpaudit.estimators.threshold_strategies import Bonferroni, ConfidenceBand, Explicit, Split
 from dpaudit.estimators.trade_off_band import nominal_violation, trade_off_band
@@ -77,6 +85,7 @@ __all__ = [
     "SequentialCounts",
     "Split",
     "SplitScores",
+    "SupportEstimate",
     "ThresholdChoice",
     "TwoCountEstimate",
     "candidate_epsilon_lower",
@@ -93,6 +102,9 @@ __all__ = [
     "epsilon_one_run_from_counts",
     "family_split",
     "gaussian_trade_off",
+    "log_any_hit",
+    "log_mean_lower",
+    "mean_upper",
     "mu_from_epsilon",
     "nominal_violation",
     "one_run_curve_p_value",
@@ -105,6 +117,8 @@ __all__ = [
     "profile_trade_off",
     "rate_band",
     "split_threshold",
+    "support_from_hits",
+    "support_from_log_values",
     "trade_off_band",
     "two_counts",
     "two_sided_binomial_p_value",
