@@ -185,6 +185,12 @@ def audit_command(
             show_default=False,
         ),
     ] = None,
+    workers: Annotated[int, typer.Option(min=1, help="Processes that run trials.")] = 1,
+    store: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder that keeps the trials.", show_default=False),
+    ] = None,
+    resume: Annotated[bool, typer.Option(help="Go on with what --store holds.")] = False,
     json: Json = False,
 ) -> None:
     """Verify a deployment, run it on its texts with its model, attack it, and report.
@@ -202,7 +208,14 @@ def audit_command(
         with quiet_stdout():
             deployment = dpaudit.Deployment.from_toml(file)
             with prepared_folder(out) as folder:
-                result = dpaudit.audit(deployment, trials=trials, progress=True)
+                result = dpaudit.audit(
+                    deployment,
+                    trials=trials,
+                    workers=workers,
+                    store=store,
+                    resume=resume,
+                    progress=True,
+                )
             unwritten: SystemExit | None = None
             try:
                 write(result, folder)

@@ -19,9 +19,8 @@ from typing import Any
 import numpy as np
 
 from accountants import ExplicitDataset, FreE2TParameters
-from dpaudit.auditing.progress import Progress
+from dpaudit.auditing.bucket_scores import TrialSettings
 from dpaudit.auditing.worst_case import Given, run_trials
-from dpaudit.pipeline.trials import ReleaseFunction
 
 MOST_TRIALS = 20_000  # on each side; what the faults named above take
 _PLACES = (
@@ -54,8 +53,7 @@ def measure_diagnostics(
     *,
     trials: int,
     seed: np.random.SeedSequence,
-    release: ReleaseFunction,
-    progress: Progress,
+    settings: TrialSettings,
 ) -> list[Diagnostic]:
     """Run the diagnostic canaries that fit into ``records_max``.
 
@@ -67,10 +65,8 @@ def measure_diagnostics(
         Trials on each side, cut to ``MOST_TRIALS``.
     seed : numpy.random.SeedSequence
         Of all their trials.
-    release : ReleaseFunction
-        The implementation under audit.
-    progress : Progress
-        Told of each block of trials.
+    settings : TrialSettings
+        How trials are run, and of which implementation.
     """
     number = min(trials, MOST_TRIALS)
     found = []
@@ -84,8 +80,6 @@ def measure_diagnostics(
             neighbours=neighbours,
             clusters=1,
         )
-        scores = run_trials(
-            dataset, trials=number, seed=stream, release=release, progress=progress, label=place
-        )
+        scores = run_trials(dataset, trials=number, seed=stream, settings=settings, label=place)
         found.append(Diagnostic(place=place, given=Given(dataset, scores), trials=number))
     return found

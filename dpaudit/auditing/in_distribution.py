@@ -16,12 +16,11 @@ from accountants.inversion import smallest_epsilon
 from accountants.joint_terms import Direction
 from accountants.ranges import Floats
 from attacks.bucket_likelihood import BucketLikelihood
+from dpaudit.auditing.bucket_scores import TrialSettings, bucket_scores
 from dpaudit.auditing.error_budget import ErrorBudget
 from dpaudit.auditing.measurement import CanaryScores, curve_points
-from dpaudit.auditing.progress import Progress
-from dpaudit.estimators import SplitScores
 from dpaudit.pipeline.release import ReleaseParameters
-from dpaudit.pipeline.trials import ReleaseFunction, bucket_trials
+from dpaudit.pipeline.trials import TrialReleases
 
 _MOST_MEMBERS = 4000
 _MOST_CANDIDATES = 400
@@ -161,12 +160,10 @@ def measure_in_distribution(
     parameters: FreE2TParameters,
     trials: int,
     seed: np.random.SeedSequence,
-    release: ReleaseFunction,
-    progress: Progress,
+    settings: TrialSettings,
 ) -> InDistribution:
     """Release the text's bucket many times without and with one more user of it."""
     trials = max(100, min(trials, _MOST_COINS // (place.others + 1)))
-    outside, inside = seed.spawn(2)
     local = np.concatenate([vectors[place.members], vectors[place.row][None]])
     members = np.repeat(np.arange(len(place.members)), place.copies)
     adversary = BucketLikelihood(
@@ -177,25 +174,26 @@ def measure_in_distribution(
         members=local[:-1],
         copies=place.copies,
     )
-    settings = ReleaseParameters(
-        sampling_rate=parameters.sampling_rate,
-        threshold=parameters.threshold,
-        noise_std=parameters.noise_std,
+
+    def scorer(releases: TrialReleases) -> Floats:
+        return adversary.scores(releases.released, releases.counts, releases.sums)
+
+    scores = bucket_scores(
+        "a real text",
+        scorer,
+        vectors=local,
+        without=members.tolist(),
+        canary=len(local) - 1,
+        parameters=ReleaseParameters(
+            sampling_rate=parameters.sampling_rate,
+            threshold=parameters.threshold,
+            noise_std=parameters.noise_std,
+        ),
+        trials=trials,
+        seed=seed,
+        first=0,
+        settings=settings,
     )
-    sides = []
-    for label, stream, rows in (
-        ("without it", outside, members),
-        ("with it", inside, np.append(members, len(local) - 1)),
-    ):
-        parts = []
-        with progress.stage(f"a real text, {label}", trials) as advance:
-            for block in bucket_trials(
-                local, rows, trials=trials, parameters=settings, seed=stream, release=release
-            ):
-                parts.append(adversary.scores(block.released, block.counts, block.sums))
-                advance(len(block))
-        sides.append(np.concatenate(parts))
-    scores = CanaryScores(SplitScores.from_scores(sides[1], sides[0]))
     return InDistribution(place=place, parameters=parameters, scores=scores, trials=trials)
 
 

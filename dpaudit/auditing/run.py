@@ -1,5 +1,6 @@
 """From a deployment file to a verdict: guarantee, pipeline run, attacks, bounds."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ from numpy.typing import NDArray
 
 from accountants import FreE2TParameters, TightTotal
 from dpaudit.auditing import in_distribution, worst_case
+from dpaudit.auditing.bucket_scores import TrialSettings
 from dpaudit.auditing.collision import (
     CollisionTest,
     DrawCells,
@@ -28,7 +30,7 @@ from dpaudit.auditing.progress import Progress
 from dpaudit.auditing.worst_case import WorstCase
 from dpaudit.data.load import load_records
 from dpaudit.deployment import Deployment
-from dpaudit.errors import ModelError
+from dpaudit.errors import ModelError, ParameterError
 from dpaudit.parameters import release_parameters
 from dpaudit.pipeline.embedding import load_embedder
 from dpaudit.pipeline.release import release_buckets
@@ -46,6 +48,9 @@ def audit(
     *,
     trials: int | None = None,
     progress: bool = False,
+    workers: int = 1,
+    store: Path | str | None = None,
+    resume: bool = False,
     release: ReleaseFunction = release_buckets,
     draw_cells: DrawCells | None = None,
 ) -> dict[str, Any]:
@@ -60,6 +65,12 @@ def audit(
         second half bounds.
     progress : bool
         Show progress on standard error.
+    workers : int
+        Processes that run trials; no result depends on their number.
+    store : Path or str, optional
+        Folder that keeps the trials' scores, a folder for each canary; the audit needs a seed.
+    resume : bool
+        Go on with what ``store`` holds: the result is that of an audit never interrupted.
     release : callable
         The release stage under audit; by default dpaudit's own.
     draw_cells : callable, optional
@@ -82,6 +93,19 @@ def audit(
     deployment.require_auditable()
     result = verify(deployment)
     parameters = release_parameters(deployment)
+    if resume and store is None:
+        raise ParameterError("resume: a store is needed")
+    if store is not None and deployment.audit.seed is None:
+        raise ParameterError(
+            f"{deployment.source}: [audit] seed: a seed is needed to keep trials in a store"
+        )
+    settings = TrialSettings(
+        release=release,
+        workers=workers,
+        store=None if store is None else Path(store),
+        resume=resume,
+        progress=progress,
+    )
     shown = Progress(shown=progress)
     seeds = _Seeds(deployment.audit.seed)
     corpus, records = load_records(deployment)
@@ -113,7 +137,7 @@ def audit(
         run,
         seeds=seeds,
         progress=shown,
-        release=release,
+        trial_settings=settings,
         draw_cells=draw_cells or grid_cells(parameters, device=embedder.device),
     )
     if embedder.normalised and measured["worst_case"]["distance"] > 2:
@@ -172,7 +196,7 @@ def _attack(
     *,
     seeds: _Seeds,
     progress: Progress,
-    release: ReleaseFunction,
+    trial_settings: TrialSettings,
     draw_cells: DrawCells,
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Run both canaries and the collision test; return what was measured, and findings."""
@@ -186,8 +210,7 @@ def _attack(
         trials=settings.trials,
         budget=budget,
         seed=seeds.worst_case,
-        release=release,
-        progress=progress,
+        settings=trial_settings,
     )
     place = in_distribution.choose_text(vectors, rows, run.row_buckets, parameters=parameters)
     real = None
@@ -198,8 +221,7 @@ def _attack(
             parameters=parameters,
             trials=settings.trials,
             seed=seeds.in_distribution,
-            release=release,
-            progress=progress,
+            settings=trial_settings,
         )
     collisions = measure_collisions(
         vectors,
@@ -213,8 +235,7 @@ def _attack(
         parameters,
         trials=settings.trials,
         seed=seeds.diagnostics,
-        release=release,
-        progress=progress,
+        settings=trial_settings,
     )
     findings = _findings(worst, real, collisions, diagnostics, tight)
     total = worst.total_epsilon(claim.delta)

@@ -9,12 +9,12 @@ from accountants import ExplicitDataset, FreE2TParameters, TightTotal
 from accountants.joint_terms import Direction
 from accountants.ranges import Floats
 from attacks.canary_design import CanaryDesign, design_canary, likelihood_of
+from dpaudit.auditing.bucket_scores import TrialSettings, bucket_scores
 from dpaudit.auditing.error_budget import ErrorBudget
 from dpaudit.auditing.measurement import CanaryScores, curve_points, delta_given
-from dpaudit.auditing.progress import Progress
-from dpaudit.estimators import RateBounds, SplitScores, ThresholdChoice, predicted_rates
+from dpaudit.estimators import RateBounds, ThresholdChoice, predicted_rates
 from dpaudit.pipeline.release import ReleaseParameters
-from dpaudit.pipeline.trials import ReleaseFunction, bucket_trials
+from dpaudit.pipeline.trials import TrialReleases
 
 _MOST_TRIALS = 10**9
 _LEVELS = (0.5, 0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 1e-4)
@@ -103,8 +103,7 @@ def measure_worst_case(
     trials: int,
     budget: ErrorBudget,
     seed: np.random.SeedSequence,
-    release: ReleaseFunction,
-    progress: Progress,
+    settings: TrialSettings,
     design: CanaryDesign | None = None,
 ) -> WorstCase:
     """Design the canary for the trials at hand, run them and bound the rates.
@@ -121,10 +120,8 @@ def measure_worst_case(
         Error of each bound.
     seed : numpy.random.SeedSequence
         Of all trials.
-    release : ReleaseFunction
-        The implementation under audit.
-    progress : Progress
-        Told of each block of trials.
+    settings : TrialSettings
+        How trials are run, and of which implementation.
     design : CanaryDesign, optional
         A canary given instead of a designed one.
     """
@@ -136,9 +133,7 @@ def measure_worst_case(
             trials=trials - trials // 2,
             tail=budget.tail,
         )
-    scores = run_trials(
-        design.dataset, trials=trials, seed=seed, release=release, progress=progress
-    )
+    scores = run_trials(design.dataset, trials=trials, seed=seed, settings=settings)
     chance = design.dataset.collision_probability
     if design.predicted_delta > delta or delta >= chance:
         objective = ThresholdChoice.maximise_delta(epsilon=epsilon)
@@ -165,41 +160,38 @@ def run_trials(
     *,
     trials: int,
     seed: np.random.SeedSequence,
-    release: ReleaseFunction,
-    progress: Progress,
+    settings: TrialSettings,
     label: str = "worst case",
 ) -> CanaryScores:
     """Release the canary's bucket ``trials`` times without and with it, and score each release."""
     p = dataset.parameters
-    place, outside, inside = seed.spawn(3)
-    vectors = _pair(p.embedding_dim, dataset.distance, place)
-    settings = ReleaseParameters(
-        sampling_rate=p.sampling_rate, threshold=p.threshold, noise_std=p.noise_std
-    )
+    vectors = _pair(p.embedding_dim, dataset.distance, seed.spawn(1)[0])
     adversary = likelihood_of(dataset)
-    sides = []
-    for side, stream, rows in (
-        ("without the canary", outside, [0] * dataset.neighbours),
-        ("with the canary", inside, [0] * dataset.neighbours + [1]),
-    ):
-        parts = []
-        with progress.stage(f"{label}, {side}", trials) as advance:
-            for block in bucket_trials(
-                vectors, rows, trials=trials, parameters=settings, seed=stream, release=release
-            ):
-                parts.append(
-                    adversary.scores(
-                        block.released,
-                        block.counts,
-                        block.sums,
-                        canary=vectors[1],
-                        neighbour=vectors[0],
-                        noise_std=p.noise_std,
-                    )
-                )
-                advance(len(block))
-        sides.append(np.concatenate(parts))
-    return CanaryScores(SplitScores.from_scores(sides[1], sides[0]))
+
+    def scorer(releases: TrialReleases) -> Floats:
+        return adversary.scores(
+            releases.released,
+            releases.counts,
+            releases.sums,
+            canary=vectors[1],
+            neighbour=vectors[0],
+            noise_std=p.noise_std,
+        )
+
+    return bucket_scores(
+        label,
+        scorer,
+        vectors=vectors,
+        without=[0] * dataset.neighbours,
+        canary=1,
+        parameters=ReleaseParameters(
+            sampling_rate=p.sampling_rate, threshold=p.threshold, noise_std=p.noise_std
+        ),
+        trials=trials,
+        seed=seed,
+        first=1,
+        settings=settings,
+    )
 
 
 def trials_needed(

@@ -76,6 +76,8 @@ class Runner:
         Where scores are kept.
     progress : bool
         Whether to show progress.
+    label : str
+        Shown instead of the phases' names.
     """
 
     experiment: Experiment
@@ -83,6 +85,7 @@ class Runner:
     batch: int | None = None
     store: TrialStore | None = None
     progress: bool = False
+    label: str = ""
     _failures: Counter[tuple[str, str, str]] = field(default_factory=Counter, init=False)
     _first: tuple[int, int, int, str] | None = field(default=None, init=False)
     _seconds: dict[str, float] = field(default_factory=dict, init=False)
@@ -240,7 +243,7 @@ class Runner:
             if kept and experiment.mechanism.seedable:
                 store.check_repeat(score_batch, experiment, kept[0])
         total = 2 * plan.phase_trials(phase)
-        with progress_bar(phase, total, shown=self.progress) as step:
+        with progress_bar(self.label or phase, total, shown=self.progress) as step:
             read = (store.read(*task) for task in kept) if store is not None else ()
             run = self.backend.run(score_batch, experiment, self._tasks(phase, missing))
             for batch, old in chain(((b, True) for b in read), ((b, False) for b in run)):

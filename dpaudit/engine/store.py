@@ -224,7 +224,9 @@ def _opened(folder: Path, config: dict[str, Any], *, plan: Plan, resume: bool) -
         return TrialStore(folder, plan=plan, run=run, resumed=False)
     stored = _read_json(path)
     if not resume:
-        raise StoreError(f"{_at(folder)}: holds an audit already; resume=True goes on with it")
+        raise StoreError(
+            f"{_at(folder)}: holds an audit already; resume=True (--resume) goes on with it"
+        )
     match stored:
         case {"run": str(digest), "config": dict(before), **rest} if not rest:
             if before.get("format") != FORMAT:

@@ -118,20 +118,52 @@ def bucket_trials(
     members = np.asarray(rows, dtype=np.int64)
     size = trials_per_block(members=len(members), dimension=vectors.shape[1])
     for index, start in enumerate(range(0, trials, size)):
-        number = min(size, trials - start)
-        coin_seed, noise_seed = _children(seed, index)
-        outcome = release(
+        yield block_trials(
             vectors,
-            np.repeat(np.arange(number), len(members)),
-            number,
-            rows=np.tile(members, number),
+            members,
+            trials=min(size, trials - start),
+            block=index,
             parameters=parameters,
-            coins=SeededBits(coin_seed),
-            noise=SeededBits(noise_seed)
-            if noise == "exact"
-            else np.random.Generator(np.random.PCG64(noise_seed)),
+            seed=seed,
+            noise=noise,
+            release=release,
         )
-        yield _spread(outcome, number)
+
+
+def block_trials(
+    vectors: NDArray[Any],
+    rows: ArrayLike,
+    *,
+    trials: int,
+    block: int,
+    parameters: ReleaseParameters,
+    seed: np.random.SeedSequence,
+    noise: Literal["float", "exact"] = "float",
+    release: ReleaseFunction = release_buckets,
+) -> TrialReleases:
+    """Release one bucket in one block of trials; see :func:`bucket_trials`.
+
+    Parameters
+    ----------
+    trials, block : int
+        How many trials, and the number of the block, >= 0, whose randomness they have.
+    vectors, rows, parameters, seed, noise, release
+        As for :func:`bucket_trials`.
+    """
+    members = np.asarray(rows, dtype=np.int64)
+    coin_seed, noise_seed = _children(seed, block)
+    outcome = release(
+        vectors,
+        np.repeat(np.arange(trials), len(members)),
+        trials,
+        rows=np.tile(members, trials),
+        parameters=parameters,
+        coins=SeededBits(coin_seed),
+        noise=SeededBits(noise_seed)
+        if noise == "exact"
+        else np.random.Generator(np.random.PCG64(noise_seed)),
+    )
+    return _spread(outcome, trials)
 
 
 def _children(

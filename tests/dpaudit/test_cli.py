@@ -302,13 +302,28 @@ def test_audit_is_shown_even_if_it_cannot_be_written(
 def test_audit_passes_its_options_on(
     run: Run, samples: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen: list[tuple[str, int | None, bool]] = []
+    seen: list[tuple[Any, ...]] = []
 
-    def audit(deployment: Any, *, trials: int | None, progress: bool) -> Any:
-        seen.append((deployment.deployment.name, trials, progress))
+    def audit(deployment: Any, **options: Any) -> Any:
+        seen.append((deployment.deployment.name, *options.values()))
         return samples.proved()
 
     monkeypatch.setattr(dpaudit, "audit", audit, raising=False)
     run("audit", EXAMPLES / "bundled.toml", "--out", tmp_path)
-    run("audit", EXAMPLES / "bundled.toml", "--out", tmp_path, "--trials", "5000")
-    assert seen == [("bundled", None, True), ("bundled", 5000, True)]
+    run(
+        "audit",
+        EXAMPLES / "bundled.toml",
+        "--out",
+        tmp_path,
+        "--trials",
+        "5000",
+        "--workers",
+        "2",
+        "--store",
+        tmp_path / "trials",
+        "--resume",
+    )
+    assert seen == [
+        ("bundled", None, 1, None, False, True),
+        ("bundled", 5000, 2, tmp_path / "trials", True, True),
+    ]

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from dpaudit.auditing.bucket_scores import TrialSettings
 from dpaudit.auditing.diagnostics import MOST_TRIALS, measure_diagnostics
 from dpaudit.auditing.error_budget import violation_share
-from dpaudit.auditing.progress import Progress
 from dpaudit.pipeline.release import release_buckets
 from dpaudit.pipeline.trials import ReleaseFunction
 from tests.dpaudit.auditing.faulty import EPS8, FAULTS, faulty_release
@@ -16,8 +16,7 @@ def contradictions(release: ReleaseFunction, *, trials: int, seed: int) -> list[
         EPS8,
         trials=trials,
         seed=np.random.SeedSequence(seed),
-        release=release,
-        progress=Progress(),
+        settings=TrialSettings(release=release),
     )
     share = violation_share(canaries=6, collision_tests=6)
     return [entry for one in found for entry in one.given.violations(tail=share)]

@@ -5,11 +5,10 @@ import pytest
 
 from accountants import ExplicitDataset, FreE2TParameters, TightTotal
 from attacks.canary_design import CanaryDesign, likelihood_of
+from dpaudit.auditing.bucket_scores import TrialSettings
 from dpaudit.auditing.error_budget import error_budget
-from dpaudit.auditing.progress import Progress
 from dpaudit.auditing.worst_case import designed, measure_worst_case, run_trials, trials_needed
 from dpaudit.estimators import predicted_epsilon, two_sided_binomial_p_value
-from dpaudit.pipeline.release import release_buckets
 from tests.dpaudit.auditing.faulty import EPS8
 
 DATASET = ExplicitDataset(parameters=EPS8, distance=1.2, neighbours=130, clusters=1)
@@ -33,8 +32,7 @@ def test_no_more_false_bounds_than_stated() -> None:
             DATASET,
             trials=200,
             seed=np.random.SeedSequence(seed),
-            release=release_buckets,
-            progress=Progress(),
+            settings=TrialSettings(),
         )
         over["given"] += scores.epsilon(1e-2, tail=tail)["epsilon"] > limit
         over["total"] += scores.delta(epsilon, tail=tail, factor=chance) > total
@@ -55,8 +53,7 @@ def test_power() -> None:
             DATASET,
             trials=200_000,
             seed=np.random.SeedSequence(seed),
-            release=release_buckets,
-            progress=Progress(),
+            settings=TrialSettings(),
         ).epsilon(1e-2, tail=tail)["epsilon"]
         for seed in range(4)
     ]
@@ -84,8 +81,7 @@ def test_a_tenth_of_the_noise_is_refuted() -> None:
         trials=100_000,
         budget=error_budget(confidence=0.99, delta=1e-6),
         seed=np.random.SeedSequence(7),
-        release=release_buckets,
-        progress=Progress(),
+        settings=TrialSettings(),
     )
     assert found.total_epsilon(1e-6) > 4.0
     assert found.total_delta(4.0) > 1e-4
@@ -115,8 +111,7 @@ def test_same_seed_same_result_and_a_given_canary() -> None:
             trials=500,
             budget=error_budget(confidence=0.99, delta=1e-6),
             seed=np.random.SeedSequence(3),
-            release=release_buckets,
-            progress=Progress(),
+            settings=TrialSettings(),
             design=design,
         )
         for _ in range(2)
