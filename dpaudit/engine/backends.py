@@ -113,6 +113,9 @@ class Backend:
         experiment: Experiment,
         tasks: Iterator[Task],
     ) -> Iterator[Result]:
+        if self.name == "dask":
+            yield from _on_dask(function, experiment, tasks, self.workers)
+            return
         from joblib import Parallel, delayed
 
         if self.name != "threading":
@@ -152,6 +155,33 @@ def _registered(name: str) -> Iterator[None]:
 
         register_ray()
     yield
+
+
+def _on_dask(
+    function: Callable[[Experiment, Side, range], Result],
+    experiment: Experiment,
+    tasks: Iterator[Task],
+    workers: int,
+) -> Iterator[Result]:
+    """Run batches on the cluster of the current ``distributed.Client``, a few a worker ahead."""
+    from distributed import as_completed, default_client
+
+    try:
+        client = default_client()
+    except ValueError:
+        raise ParameterError(
+            "backend = 'dask': a distributed.Client is needed before the audit begins"
+        ) from None
+    kept = client.scatter(experiment, broadcast=True, hash=False)
+
+    def submitted(task: Task) -> Any:
+        return client.submit(function, kept, *task, pure=False)
+
+    running = as_completed([submitted(task) for task in islice(tasks, _ROUND * workers)])
+    for future in running:
+        yield future.result()
+        for task in islice(tasks, 1):
+            running.add(submitted(task))
 
 
 @contextmanager
