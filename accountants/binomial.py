@@ -13,9 +13,12 @@ round the way their bound needs.
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betainc, gammaln
+from scipy.special import betainc, betaincc, gammaln
 
 from accountants.ranges import Floats
+
+CDF_ERROR = 1e-10
+"""Relative error allowed to scipy's incomplete beta ratio; 3.5e-11 was seen (a test)."""
 
 _UNIT = 2.0**-53
 _LOG_2PI = float(np.log(2 * np.pi))
@@ -80,16 +83,30 @@ def log_upper_tail(successes: ArrayLike, trials: ArrayLike, probability: float) 
     return np.where(j > m, -np.inf, np.where(ratio < 0.999999, np.minimum(series, 0.0), 0.0))
 
 
-def lower_tail(successes: ArrayLike, trials: ArrayLike, probability: float) -> Floats:
-    """Return a lower bound of Pr[Bin(trials, probability) <= successes], within 1e-12 relative.
+def cdf(successes: ArrayLike, trials: ArrayLike, probability: float) -> Floats:
+    """Return Pr[Bin(trials, probability) <= successes], within a relative :data:`CDF_ERROR`.
 
-    By the incomplete beta ratio :math:`I_{1-p}(m - j, j + 1)`; 0 where ``successes`` < 0.
+    By the incomplete beta ratio :math:`1 - I_p(j + 1, m - j)`, from p itself: 1 - p is rounded,
+    which m trials make a relative error of m u. 0 where ``successes`` < 0.
     """
     j, m = np.broadcast_arrays(np.asarray(successes, float), np.asarray(trials, float))
     top = np.clip(j, 0, m)
-    part = betainc(np.maximum(m - top, 1), top + 1, 1 - probability) * (1 - 1e-12)
+    part = betaincc(top + 1, np.maximum(m - top, 1), probability)
     value = np.where(j < 0, 0.0, np.where(top >= m, 1.0, part))
     return np.where(np.isnan(value), 0.0, value)
+
+
+def log_reached(steps: ArrayLike, trials: ArrayLike, probability: float) -> Floats:
+    """Return ln Pr[Bin(trials, probability) >= steps], rounded up; ``steps`` >= 1.
+
+    ``trials`` beyond 2^51 stand for any number.
+    """
+    k, m = np.broadcast_arrays(np.asarray(steps, float), np.asarray(trials, float))
+    tail = betainc(np.minimum(k, m), np.maximum(m - k + 1, 1), probability) * (1 + CDF_ERROR)
+    sure = (m > 2**51) | (k <= m * probability)
+    with np.errstate(divide="ignore"):
+        reached = np.log(np.where(sure, 1.0, np.minimum(tail, 1.0)))
+    return np.where(k > m, -np.inf, reached)
 
 
 def _stirling(n: Floats) -> Floats:

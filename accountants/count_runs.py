@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from accountants.binomial import log_pmf, lower_tail
+from accountants.binomial import cdf, log_pmf
 from accountants.ranges import Floats
 
 Counts = NDArray[np.int64]
@@ -117,7 +117,7 @@ class CountRuns:
         top = np.where(np.isfinite(top), top, 0.0)
         masses = np.exp(log_masses - self.spread(top))
         below = np.empty_like(masses)
-        first = lower_tail(self.first - 2, self.others, p) * np.exp(np.minimum(-top, 700.0))
+        first = cdf(self.first - 2, self.others, p) * np.exp(np.minimum(-top, 700.0))
         for begin, length, sum_ in zip(self.begin, self.lengths, first, strict=True):
             below[begin] = sum_
             np.cumsum(masses[begin : begin + length - 1], out=below[begin + 1 : begin + length])

@@ -8,9 +8,8 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainc
 
-from accountants.binomial import log_pmf, log_upper_tail
+from accountants.binomial import CDF_ERROR, cdf, log_pmf, log_reached, log_upper_tail
 from accountants.gaussian_mixture import log_mixture_deficit, log_mixture_excess, log_row_sum
 from accountants.joint_terms import Direction
 from accountants.ranges import Floats
@@ -21,7 +20,6 @@ Mask = NDArray[np.bool_]
 _UNIT = 2.0**-53
 _CHUNK = 2_000_000  # numbers in a table at a time
 _FEW = 32  # up to this many records none is left out of the mixture
-_TAIL = 1e-12  # relative error allowed to scipy's incomplete beta function
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,8 +121,8 @@ class GroupTerms:
         j = np.arange(size)
         lost, error = log_pmf(limit[:, None] - 1 - j, others[:, None], p)
         log_gap = log_row_sum(lost + error + at_least)  # F - G
-        below = _below(others[:, None], limit[:, None] - k, p) @ np.exp(mass - slip)
-        below = below * (1 - _TAIL - 4 * _UNIT * size)
+        below = cdf(limit[:, None] - k - 1, others[:, None], p) @ np.exp(mass - slip)
+        below = below * (1 - CDF_ERROR - 4 * _UNIT * size)
         with np.errstate(divide="ignore", invalid="ignore"):
             taken = np.log(below) + _log_expm1(max(log_b, 0.0)) * (1 - 4 * _UNIT)
             share = np.exp(np.minimum(taken - log_gap, 0.0)) * (1 - 1e-13)
@@ -311,7 +309,7 @@ class _Run:
         _, start = self.terms.nothing(self.others, self.first, self.log_ratio)
         with_user = np.repeat(start, self._lengths)
         with_user += self._sum_before(np.exp(log_row_sum(joint))) * (1 - 1e-6)
-        without = np.repeat(_below(self.others, self.first, p), self._lengths) * (1 + _TAIL)
+        without = np.repeat(cdf(self.first - 1, self.others, p), self._lengths) * (1 + CDF_ERROR)
         without += self._sum_before(np.exp(mass)) * (1 + 1e-12) + 1e-300
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(without) > np.log(with_user) + self.log_ratio)
@@ -335,25 +333,8 @@ def _log_total(parts: list[Floats]) -> Floats:
     return log_row_sum(np.stack(parts, axis=1))
 
 
-def _below(others: Counts, limit: Counts, p: float) -> Floats:
-    """Pr[Bin(others, p) < limit], within a relative 1e-12."""
-    top = np.clip(limit - 1, 0, others)  # Pr(Bin <= top) = I_{1-p}(N - top, top + 1)
-    part = betainc(np.maximum(others - top, 1), top + 1, 1 - p)
-    part = np.where(np.isnan(part), 0.0, part)
-    return np.where(limit < 1, 0.0, np.where(limit > others, 1.0, part))
-
-
 def _log_expm1(x: float) -> float:
     """Logarithm of e^x - 1 for x >= 0."""
     if x == 0:
         return -np.inf
     return float(x + np.log(-np.expm1(-x)))
-
-
-def log_reached(steps: Counts, trials: Counts, p: float) -> Floats:
-    """Logarithm of Pr[Bin(trials, p) >= steps], up; ``trials`` beyond 2^51 stand for any number."""
-    tail = betainc(np.minimum(steps, trials), np.maximum(trials - steps + 1, 1), p) * (1 + 1e-11)
-    sure = (trials > 2**51) | (steps <= trials * p)
-    with np.errstate(divide="ignore"):
-        reached = np.log(np.where(sure, 1.0, np.minimum(tail, 1.0)))
-    return np.where(steps > trials, -np.inf, reached)

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.special import betainc
 
-from accountants.binomial import log_pmf, log_upper_tail, lower_tail
+from accountants.binomial import CDF_ERROR, cdf, log_pmf, log_reached, log_upper_tail
 from accountants.count_runs import CountRuns, Counts
 from accountants.gaussian import log_hockey_stick
 from accountants.noise_growth import NoiseGrowth
@@ -108,7 +107,7 @@ class JointTerms:
         wide_ends = [skipped, rest] if hidden is None else [skipped, rest, wide_hidden]
         if self.padding is not None and self.direction == "remove":  # a count of 0, released later
             none, slip = log_pmf(0, others, p)
-            reached = _log_reached(np.full(others.shape, self.threshold), slack, p)
+            reached = log_reached(np.full(others.shape, self.threshold), slack, p)
             wide_ends.append(none + slip + reached)
         kept = np.where(runs.counts >= self.threshold, terms, -np.inf)
         below = np.flatnonzero((runs.counts < self.threshold) & (runs.spread(slack) > 0))
@@ -119,7 +118,7 @@ class JointTerms:
             terms[below_gain] = self._log_gain(
                 masses[below_gain], log_r[below_gain], shifts[below_gain], log_ratio
             )
-        terms[below] += _log_reached(
+        terms[below] += log_reached(
             self.threshold - runs.counts[below], runs.spread(slack)[below], p
         )
         return (
@@ -188,7 +187,7 @@ class JointTerms:
         limit = np.broadcast_to(np.asarray(threshold), others.shape)
         p = self.sampling_rate
         mass, slip = log_pmf(limit - 1, others, p)
-        excess = np.expm1(max(log_ratio, 0.0)) * lower_tail(limit - 2, others, p)
+        excess = np.expm1(max(log_ratio, 0.0)) * cdf(limit - 2, others, p) * (1 - CDF_ERROR)
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(np.maximum(np.exp(mass + slip) - excess, 0.0)))
 
@@ -236,12 +235,3 @@ def _log_sum(terms: Floats, runs: CountRuns, ends: list[Floats]) -> Floats:
     # pairwise or not, a sum of n positive terms is within n units in the last place
     slack = 2 * _UNIT * (8 + runs.lengths) + 4 * _UNIT * np.abs(top)
     return np.asarray(value + slack)
-
-
-def _log_reached(steps: Counts, trials: Counts, p: float) -> Floats:
-    """Logarithm of Pr[Bin(trials, p) >= steps], up; ``trials`` beyond 2^51 stand for any number."""
-    tail = betainc(np.minimum(steps, trials), np.maximum(trials - steps + 1, 1), p) * (1 + 1e-11)
-    sure = (trials > 2**51) | (steps <= trials * p)
-    with np.errstate(divide="ignore"):
-        reached = np.log(np.where(sure, 1.0, np.minimum(tail, 1.0)))
-    return np.where(steps > trials, -np.inf, reached)

@@ -20,11 +20,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from accountants import ranges
-from accountants.binomial import log_pmf, log_upper_tail
+from accountants.binomial import log_pmf, log_reached, log_upper_tail
 from accountants.errors import ParameterError
 from accountants.gaussian import log_hockey_stick
 from accountants.gaussian_mixture import log_mixture_deficit
-from accountants.group_terms import log_reached
 from accountants.joint_release import OTHERS_LIMIT
 from accountants.profile import PrivacyProfile
 from accountants.ranges import Floats

@@ -23,9 +23,8 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betainc
 
-from accountants.binomial import log_pmf
+from accountants.binomial import CDF_ERROR, cdf, log_pmf
 from accountants.ranges import Floats
 
 Counts = NDArray[np.int64]
@@ -122,8 +121,7 @@ def _log_below(others: Counts, limit: int, p: float) -> Floats:
     """Logarithm of Pr[Bin(N, p) <= limit], up."""
     if limit < 0:
         return np.full(others.shape, -np.inf)
-    some = np.maximum(others - limit, 1)
-    inside = betainc(some, limit + 1, 1 - p) * (1 + 1e-11) if p < 0.5 else _swapped(some, limit, p)
+    inside = cdf(limit, others, p) * (1 + CDF_ERROR)
     with np.errstate(divide="ignore"):
         value = np.log(np.minimum(inside, 1.0))
     # where it underflows: at most (limit + 1) times the largest mass, at the limit beyond the mean
@@ -131,13 +129,6 @@ def _log_below(others: Counts, limit: int, p: float) -> Floats:
     tiny = np.log(limit + 1.0) + mass + error + 1e-14
     value = np.where(inside > 1e-290, value, np.maximum(tiny, -1e5))
     return np.where(others <= limit, 0.0, np.minimum(value, 0.0))
-
-
-def _swapped(some: Counts, limit: int, p: float) -> Floats:
-    """Pr[Bin <= limit] from p itself: 1 - p would lose digits near 1."""
-    from scipy.special import betaincc
-
-    return np.asarray(betaincc(limit + 1, some, p) * (1 + 1e-11))
 
 
 def _log_most(first: Counts, last: Counts, count: int, p: float) -> Floats:

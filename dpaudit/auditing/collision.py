@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from accountants import FreE2TParameters
 from accountants.ranges import Floats
-from dpaudit.auditing.progress import Progress
+from dpaudit.engine.progress import progress_bar
 from dpaudit.estimators import two_sided_binomial_p_value
 from dpaudit.pipeline.grid import ShiftedGrid
 
@@ -66,7 +66,7 @@ def measure_collisions(
     distances: tuple[float, ...],
     draw_cells: DrawCells,
     seed: np.random.SeedSequence,
-    progress: Progress,
+    progress: bool,
 ) -> list[CollisionTest]:
     """Count, over fresh grids, in how many coordinates pairs share a cell.
 
@@ -83,8 +83,8 @@ def measure_collisions(
         The implementation under audit.
     seed : numpy.random.SeedSequence
         Of the pairs' directions and the grids.
-    progress : Progress
-        Told of each draw.
+    progress : bool
+        Whether to show progress.
 
     Returns
     -------
@@ -102,7 +102,7 @@ def measure_collisions(
     ]
     stacked = np.concatenate([company, *pairs])
     agree = np.zeros(len(pairs), dtype=np.int64)
-    with progress.stage("collision frequency", _DRAWS) as advance:
+    with progress_bar("collision frequency", _DRAWS, shown=progress, unit="draws") as advance:
         for public in rng.integers(0, 2**63, size=_DRAWS):
             cells = draw_cells(stacked, int(public))[len(company) :]
             agree += (cells[0::2] == cells[1::2]).sum(axis=1)

@@ -26,7 +26,6 @@ from dpaudit.auditing.error_budget import (
 )
 from dpaudit.auditing.findings import collision_findings, decide, violation_findings
 from dpaudit.auditing.in_distribution import InDistribution
-from dpaudit.auditing.progress import Progress
 from dpaudit.auditing.worst_case import WorstCase
 from dpaudit.data.load import load_records
 from dpaudit.deployment import Deployment
@@ -106,7 +105,6 @@ def audit(
         resume=resume,
         progress=progress,
     )
-    shown = Progress(shown=progress)
     seeds = _Seeds(deployment.audit.seed)
     corpus, records = load_records(deployment)
     if deployment.model is None:
@@ -136,7 +134,6 @@ def audit(
         records.rows,
         run,
         seeds=seeds,
-        progress=shown,
         trial_settings=settings,
         draw_cells=draw_cells or grid_cells(parameters, device=embedder.device),
     )
@@ -195,7 +192,6 @@ def _attack(
     run: CorpusRun,
     *,
     seeds: _Seeds,
-    progress: Progress,
     trial_settings: TrialSettings,
     draw_cells: DrawCells,
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -229,7 +225,7 @@ def _attack(
         distances=pair_distances(parameters, canary=worst.dataset.distance),
         draw_cells=draw_cells,
         seed=seeds.collision,
-        progress=progress,
+        progress=trial_settings.progress,
     )
     diagnostics = measure_diagnostics(
         parameters,

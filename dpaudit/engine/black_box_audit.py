@@ -21,12 +21,11 @@ from dpaudit.engine.result import AuditResult
 from dpaudit.engine.runner import Runner
 from dpaudit.engine.store import open_store
 from dpaudit.errors import ParameterError
+from dpaudit.estimators.arrays import error_of
 from dpaudit.estimators.score_quantity import EpsilonAt
 
 TRIALS = 100_000
 """Trials a side by default."""
-
-_LARGEST_CONFIDENCE = 1.0 - 1e-9
 
 
 def audit(
@@ -128,8 +127,7 @@ def audit(
         epsilon = ranges.non_negative("epsilon", epsilon)
     quantity = EpsilonAt(delta=delta)
     adversary = as_attack(attack, delta=float(delta))
-    if not 0.5 <= confidence <= _LARGEST_CONFIDENCE:
-        raise ParameterError(f"confidence = {confidence:.12g}: allowed are 0.5 to 1 - 1e-9")
+    error = error_of(confidence)
     if resume and store is None:
         raise ParameterError("resume = True: a store is needed")
     plan = make_plan(
@@ -167,9 +165,7 @@ def audit(
     opened = nullcontext() if store is None else open_store(store, config, plan=plan, resume=resume)
     with opened as kept:
         runner = replace(runner, store=kept)
-        found = runner.run(
-            adversary, quantity=quantity, error=1.0 - confidence, failure_events=failure_events
-        )
+        found = runner.run(adversary, quantity=quantity, error=error, failure_events=failure_events)
     for name, data in (("data_out", data_out), ("data_in", data_in)):
         if fingerprint(data).sha256 != config[name]:
             raise ParameterError(f"{name} was changed by the mechanism: it must leave it as it is")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from dpaudit.engine.blocks import CountedBatch
 from dpaudit.engine.event import Event
 from dpaudit.engine.plan import Plan
 from dpaudit.engine.result import AuditEstimate
+from dpaudit.estimators.arrays import error_of
 from dpaudit.estimators.joint_rates import JointRegion
-from dpaudit.estimators.score_bounds import INDEPENDENT, RatePair
+from dpaudit.estimators.score_bounds import INDEPENDENT, RatePair, least_shown
 from dpaudit.estimators.score_quantity import EpsilonAt
 
 TIMEOUTS = "whether a trial times out does not depend on the load of the machine"
@@ -53,7 +52,7 @@ def bound_counts(
     AuditEstimate
         The bound, 0 with a reason if nothing is shown.
     """
-    quantity, error = EpsilonAt(delta=delta), 1.0 - confidence
+    quantity, error = EpsilonAt(delta=delta), error_of(confidence)
     direction = "add" if event is None else event.direction
     positives, negatives = (inside, outside) if direction == "add" else (outside, inside)
     high, low, reason = 0.0, 1.0, _NOTHING if event is None else None
@@ -66,11 +65,14 @@ def bound_counts(
             negatives=negatives.trials,
             error=error,
         )
-        tprs, fprs = region.bounds(
-            positives.positives, positives.trials, negatives.positives, negatives.trials
+        _, high, low = least_shown(
+            quantity,
+            region,
+            positives.positives,
+            positives.trials,
+            negatives.positives,
+            negatives.trials,
         )
-        least = int(np.argmin(quantity.lower(tprs, fprs)))
-        high, low = float(tprs[least]), float(fprs[least])
     if event is not None and "timeout" in event.failures:
         assumptions = (TIMEOUTS, *assumptions)
     chosen = plan.phase_trials("selection")

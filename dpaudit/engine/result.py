@@ -8,7 +8,8 @@ from typing import Any, Literal, TypeAlias
 
 from dpaudit.engine.event import Event
 from dpaudit.engine.plan import Plan
-from dpaudit.estimators.score_estimate import ScoreEstimate, plain
+from dpaudit.estimators.plain_values import plain
+from dpaudit.estimators.score_estimate import ScoreEstimate
 
 Verdict: TypeAlias = Literal["refuted", "not refuted", "no claim"]
 

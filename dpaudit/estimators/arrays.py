@@ -12,6 +12,8 @@ from accountants.errors import ParameterError
 FloatArray: TypeAlias = NDArray[np.float64]
 Number: TypeAlias = "float | np.integer | np.floating"
 
+LARGEST_CONFIDENCE = 1.0 - 1e-9
+
 
 def as_numbers(name: str, value: ArrayLike) -> FloatArray:
     """Convert to float64, refusing what is not a real number.
@@ -124,6 +126,29 @@ def checked_counts(
     k, n = broadcast(successes=k, trials=n)
     refuse_where("successes", k, k > n, "at most the number of trials")
     return k, n
+
+
+def error_of(confidence: float) -> float:
+    """Return one minus a confidence, which is exact, refusing one out of range.
+
+    Parameters
+    ----------
+    confidence : float
+        0.5 to 1 - 1e-9.
+
+    Returns
+    -------
+    float
+        The error.
+
+    Raises
+    ------
+    ParameterError
+        If the confidence is out of range.
+    """
+    if not 0.5 <= confidence <= LARGEST_CONFIDENCE:
+        raise ParameterError(f"confidence = {confidence:.12g}: allowed are 0.5 to 1 - 1e-9")
+    return 1.0 - float(confidence)
 
 
 def broadcast(**arrays: FloatArray) -> tuple[FloatArray, ...]:

@@ -21,7 +21,6 @@ looks at the output guess better than 1/k, and the bound then reports leakage wh
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any, overload
 
 import numpy as np
@@ -41,6 +40,7 @@ from dpaudit.estimators.arrays import (
 )
 from dpaudit.estimators.candidate_strata import strata_epsilon_lower
 from dpaudit.estimators.epsilon_bounds import log_ratio
+from dpaudit.estimators.plain_values import plain, rounded_down, rounded_error
 
 ASSUMPTIONS = (
     "in each trial the candidates were drawn first and the input uniformly among them",
@@ -154,19 +154,14 @@ class CandidateEstimate:
 
     def __str__(self) -> str:
         """Return the estimate as one sentence, its bound rounded down."""
-        down, up = Context(prec=4, rounding=ROUND_FLOOR), Context(prec=4, rounding=ROUND_CEILING)
-        given = (
-            f"epsilon >= {float(down.plus(Decimal(repr(self.lower)))):.4g} "
-            f"at delta = {self.delta:.6g}"
-        )
+        given = f"epsilon >= {rounded_down(self.lower)} at delta = {self.delta:.6g}"
         if self.reason is not None:
             return f"{given}: nothing shown, {self.reason}."
         among = ", ".join(
             f"{right} of {tried} guesses among {k} right"
             for right, tried, k in zip(self.successes, self.trials, self.candidates, strict=True)
         )
-        error = float(up.plus(1 - Decimal(repr(self.confidence))))
-        return f"{given}, with error at most {error:.4g} ({among})."
+        return f"{given}, with error at most {rounded_error(self.confidence)} ({among})."
 
     def to_dict(self) -> dict[str, Any]:
         """Return the estimate as plain values for JSON.
@@ -174,10 +169,9 @@ class CandidateEstimate:
         Returns
         -------
         dict
-            One entry per attribute; tuples as lists.
+            One entry per attribute; tuples as lists, infinities as "inf".
         """
-        plain = asdict(self)
-        return {key: list(one) if isinstance(one, tuple) else one for key, one in plain.items()}
+        return {key: plain(value) for key, value in asdict(self).items()}
 
 
 def candidate_guessing(

@@ -9,9 +9,7 @@ composition theorem for differential privacy", 2015, section 2). Both are rounde
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any, Literal, TypeAlias, get_args, overload
 
 import numpy as np
@@ -27,6 +25,7 @@ from dpaudit.estimators.arrays import (
     refuse_where,
     unwrapped,
 )
+from dpaudit.estimators.plain_values import plain, rounded_down, rounded_up
 
 Direction: TypeAlias = Literal["add", "remove"]
 """Which neighbour plays P: the one with the canary ("add") or the one without it ("remove")."""
@@ -236,7 +235,7 @@ class EpsilonEstimate:
         if self.direction == "remove":
             sign, positives, negatives = "<=", self.trials_out, self.trials_in
         return (
-            f"{given}, with error at most {_rounded(self.error, ROUND_CEILING)} "
+            f"{given}, with error at most {rounded_up(self.error)} "
             f"(direction {self.direction}, score {sign} {self.threshold:.6g}: "
             f"{self.true_positives} of {positives} true and "
             f"{self.false_positives} of {negatives} false positives)."
@@ -250,8 +249,8 @@ class EpsilonEstimate:
         dict
             One entry per attribute, and ``error``; infinities as "inf" and "-inf".
         """
-        plain = {**asdict(self), "error": self.error, "assumptions": list(self.assumptions)}
-        return {key: _plain(value) for key, value in plain.items()}
+        entries = {**asdict(self), "error": self.error, "assumptions": list(self.assumptions)}
+        return {key: plain(value) for key, value in entries.items()}
 
 
 def as_direction(direction: str) -> Direction:
@@ -277,21 +276,9 @@ def as_direction(direction: str) -> Direction:
     return "add" if direction == "add" else "remove"
 
 
-def _plain(value: Any) -> Any:
-    """Write an infinity as a string, as JSON has none."""
-    return str(value) if isinstance(value, float) and math.isinf(value) else value
-
-
 def _measured(quantity: str, estimate: EpsilonEstimate) -> str:
     """Write one coordinate: a bound rounded down if measured, as given otherwise."""
     value: float = getattr(estimate, quantity)
     if quantity != estimate.quantity:
         return f"{quantity} = {value:.6g}"
-    return f"{quantity} >= {_rounded(value, ROUND_FLOOR)}"
-
-
-def _rounded(value: float, rounding: str) -> str:
-    """Write a number with four significant digits, rounded in the given direction."""
-    if not math.isfinite(value):
-        return str(value)
-    return f"{float(Context(prec=4, rounding=rounding).plus(Decimal(repr(float(value))))):.4g}"
+    return f"{quantity} >= {rounded_down(value)}"

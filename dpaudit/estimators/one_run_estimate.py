@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any, Literal
 
 from dpaudit.estimators.one_run_tail import Side
+from dpaudit.estimators.plain_values import plain, rounded_down, rounded_up
 
 ASSUMPTIONS = (
     "each canary was included independently with the stated probability, a fixed number included "
@@ -102,19 +101,16 @@ class OneRunEstimate:
 
     def __str__(self) -> str:
         """Return the estimate as one sentence, its bounds rounded down."""
-        given = f"epsilon >= {_down(self.lower)} at delta = {self.delta:.6g}"
+        given = f"epsilon >= {rounded_down(self.lower)} at delta = {self.delta:.6g}"
         if self.mu is not None:
-            given += f" (mu >= {_down(self.mu)})"
+            given += f" (mu >= {rounded_down(self.mu)})"
         if self.reason is not None:
             return f"{given}: nothing shown, {self.reason}."
-        error = float(
-            Context(prec=4, rounding=ROUND_CEILING).plus(Decimal(repr(self.significance)))
-        )
         among = f", the best of {len(self.tried)} numbers of guesses" if len(self.tried) > 1 else ""
         return (
-            f"{given}, with error at most {error:.4g} (one run, direction {self.direction}: "
-            f"{self.correct} of {self.guesses} guesses right about {self.canaries} canaries"
-            f"{among})."
+            f"{given}, with error at most {rounded_up(self.significance)} "
+            f"(one run, direction {self.direction}: {self.correct} of {self.guesses} "
+            f"guesses right about {self.canaries} canaries{among})."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -125,17 +121,5 @@ class OneRunEstimate:
         dict
             One entry per attribute, `confidence` and `direction`; infinities as "inf" and "-inf".
         """
-        plain = {**asdict(self), "confidence": self.confidence, "direction": self.direction}
-        return {key: _plain(value) for key, value in plain.items()}
-
-
-def _plain(value: Any) -> Any:
-    """Write a tuple as a list and an infinity as a string, as JSON has none."""
-    if isinstance(value, tuple):
-        return list(value)
-    return str(value) if isinstance(value, float) and math.isinf(value) else value
-
-
-def _down(value: float) -> str:
-    """Write a number with four significant digits, rounded down."""
-    return f"{float(Context(prec=4, rounding=ROUND_FLOOR).plus(Decimal(repr(value)))):.4g}"
+        entries = {**asdict(self), "confidence": self.confidence, "direction": self.direction}
+        return {key: plain(value) for key, value in entries.items()}

@@ -8,8 +8,8 @@ from typing import Any
 from dpaudit.estimators import clopper_pearson
 from dpaudit.estimators.arrays import FloatArray
 from dpaudit.estimators.epsilon_bounds import Direction
+from dpaudit.estimators.plain_values import plain
 from dpaudit.estimators.score_bounds import counts_at
-from dpaudit.estimators.score_estimate import plain
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from accountants.errors import ParameterError
-from dpaudit.estimators.arrays import FloatArray
+from dpaudit.estimators.arrays import FloatArray, error_of
 from dpaudit.estimators.epsilon_bounds import Direction, as_direction
 from dpaudit.estimators.rate_intervals import RateIntervals, rate_intervals
 from dpaudit.estimators.score_bounds import band_bound, fixed_bound, split_bound
@@ -33,8 +33,6 @@ from dpaudit.estimators.threshold_strategies import (
 )
 
 Directions: TypeAlias = Literal["add", "remove", "both"]
-
-_LARGEST_CONFIDENCE = 1.0 - 1e-9
 
 
 class ScoreAuditor:
@@ -227,7 +225,7 @@ class ScoreAuditor:
         ParameterError
             If a parameter is out of range.
         """
-        _checked_error(confidence)
+        error_of(confidence)
         return rate_intervals(
             self.in_canary_scores,
             self.out_canary_scores,
@@ -263,7 +261,7 @@ class ScoreAuditor:
         ParameterError
             If a parameter is out of range.
         """
-        error = _checked_error(confidence)
+        error = error_of(confidence)
         ways = _directions(direction)
         sides = self.in_canary_scores, self.out_canary_scores
         match threshold_strategy:
@@ -283,13 +281,6 @@ class ScoreAuditor:
                     "Bonferroni, Split and ConfidenceBand"
                 )
         return bound.estimate(quantity, confidence=float(confidence))
-
-
-def _checked_error(confidence: float) -> float:
-    """Return one minus the confidence, which is exact, refusing a confidence out of range."""
-    if not 0.5 <= confidence <= _LARGEST_CONFIDENCE:
-        raise ParameterError(f"confidence = {confidence:.12g}: allowed are 0.5 to 1 - 1e-9")
-    return 1.0 - float(confidence)
 
 
 def _directions(direction: str) -> tuple[Direction, ...]:

@@ -140,7 +140,7 @@ def fixed_bound(
                     negatives=negatives,
                     error=share,
                 )
-            value, tpr, fpr = _least(quantity, region, true, positives, false, negatives)
+            value, tpr, fpr = least_shown(quantity, region, true, positives, false, negatives)
             if len(ways) * len(thresholds) > 1:
                 method += ", Bonferroni over thresholds and directions"
             pair = RatePair(
@@ -231,7 +231,7 @@ def split_bound(
         negatives=negatives,
         error=error,
     )
-    _, high, low = _least(quantity, region, true, positives, false, negatives)
+    _, high, low = least_shown(quantity, region, true, positives, false, negatives)
     return RatePair(
         direction=way,
         threshold=chosen.threshold,
@@ -333,7 +333,7 @@ def counts_at(
     return called(outside), outside.size, called(inside), inside.size
 
 
-def _least(
+def least_shown(
     quantity: Quantity,
     region: JointRegion,
     true_positives: int,
@@ -341,7 +341,22 @@ def _least(
     false_positives: int,
     negatives: int,
 ) -> tuple[float, float, float]:
-    """Return the smallest value over the region's pairs, and that pair."""
+    """Return the smallest value over a region's pairs of rate bounds, and that pair.
+
+    Parameters
+    ----------
+    quantity : Quantity
+        What is bounded.
+    region : JointRegion
+        Laid out without looking at these counts.
+    true_positives, positives, false_positives, negatives : int
+        Counts and numbers of trials.
+
+    Returns
+    -------
+    value, tpr_lower, fpr_upper : float
+        The bound, and the two rates that give it.
+    """
     high, low = region.bounds(true_positives, positives, false_positives, negatives)
     values = quantity.lower(high, low)
     least = int(np.argmin(values))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
 from dpaudit.estimators.epsilon_bounds import Direction
+from dpaudit.estimators.plain_values import plain, rounded_down
 from dpaudit.estimators.score_quantity import QuantityName
 
 
@@ -109,58 +108,3 @@ class ScoreEstimate:
         entries = {**asdict(self), "error": self.error, "assumptions": list(self.assumptions)}
         entries["given"], entries["error_shares"] = dict(self.given), dict(self.error_shares)
         return {key: plain(value) for key, value in entries.items()}
-
-
-def plain(value: Any) -> Any:
-    """Write an infinity as a string, as JSON has none.
-
-    Parameters
-    ----------
-    value : object
-        Any.
-
-    Returns
-    -------
-    object
-        The same, but "inf" or "-inf" for an infinite float.
-    """
-    return str(value) if isinstance(value, float) and math.isinf(value) else value
-
-
-def rounded_down(value: float) -> str:
-    """Write a number with four significant digits, never above it.
-
-    Parameters
-    ----------
-    value : float
-        Any number.
-
-    Returns
-    -------
-    str
-        The digits.
-    """
-    return _rounded(value, ROUND_FLOOR)
-
-
-def rounded_up(value: float) -> str:
-    """Write a number with four significant digits, never below it.
-
-    Parameters
-    ----------
-    value : float
-        Any number.
-
-    Returns
-    -------
-    str
-        The digits.
-    """
-    return _rounded(value, ROUND_CEILING)
-
-
-def _rounded(value: float, rounding: str) -> str:
-    """Write a number with four significant digits, rounded in the given direction."""
-    if not math.isfinite(value):
-        return str(value)
-    return f"{float(Context(prec=4, rounding=rounding).plus(Decimal(repr(float(value))))):.4g}"

@@ -27,6 +27,7 @@ from scipy.special import betaln
 
 from accountants import ranges
 from accountants.errors import ParameterError
+from dpaudit.estimators.arrays import error_of
 from dpaudit.estimators.clopper_pearson import MAX_TRIALS
 from dpaudit.estimators.epsilon_bounds import Direction, as_direction
 from dpaudit.estimators.score_estimate import ScoreEstimate
@@ -125,7 +126,7 @@ class SequentialCounts:
 
     def refutes(self, *, epsilon: float, delta: float = 0.0, confidence: float = 0.95) -> bool:
         """Whether the claim is refuted now; it may be asked as often as one likes."""
-        return self.log_evidence(epsilon=epsilon, delta=delta) >= -math.log(_error(confidence))
+        return self.log_evidence(epsilon=epsilon, delta=delta) >= -math.log(error_of(confidence))
 
     def epsilon(self, *, delta: float = 0.0, confidence: float = 0.95) -> ScoreEstimate:
         """Return the largest epsilon refuted at ``delta``.
@@ -135,7 +136,7 @@ class SequentialCounts:
         delta : float
             0 to 1.
         confidence : float
-            One-sided, for all times together; above 0 and below 1.
+            One-sided, for all times together; 0.5 to 1 - 1e-9.
 
         Returns
         -------
@@ -147,7 +148,7 @@ class SequentialCounts:
         ParameterError
             If a parameter is out of range.
         """
-        goal = -math.log(_error(confidence)) + self._slack
+        goal = -math.log(error_of(confidence)) + self._slack
         delta = float(ranges.deltas(delta))
         low = 0.0
         value, high_rate, low_rate = self._least(0.0, delta)
@@ -232,12 +233,6 @@ class SequentialCounts:
                 break
         q = (low + high) / 2
         return min(value(low), value(q), value(high)), min(factor * q + delta, 1.0), q
-
-
-def _error(confidence: float) -> float:
-    if not 0 < confidence < 1:
-        raise ParameterError(f"confidence = {confidence!r}: a number above 0 and below 1 is needed")
-    return 1.0 - confidence
 
 
 def _log_prior(hits: int, trials: int) -> float:

@@ -24,6 +24,7 @@ from dpaudit.estimators.epsilon_bounds import Direction, EpsilonEstimate, as_dir
 from dpaudit.estimators.rate_bounds import RateBounds
 from dpaudit.estimators.scores import as_scores
 from dpaudit.estimators.threshold_choice import ChosenThreshold, ThresholdChoice
+from dpaudit.estimators.threshold_selection import count_at_least, oriented
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,19 +148,19 @@ class SplitScores:
         """
         if threshold is not None and np.isnan(threshold):
             raise ParameterError("threshold = nan: allowed are numbers and infinities")
-        sign, positives, negatives = _oriented(
+        sign, positives, negatives = oriented(
             as_direction(direction), self.bounding_in, self.bounding_out
         )
         if threshold is None:
             true_positives, false_positives = 0, negatives.size
         else:
-            true_positives = _count_at_least(positives, sign * threshold)
-            false_positives = _count_at_least(negatives, sign * threshold)
+            true_positives = int(count_at_least(positives, sign * threshold))
+            false_positives = int(count_at_least(negatives, sign * threshold))
         return RateBounds.from_counts(
             direction=direction,
             threshold=threshold,
-            true_positives=int(true_positives),
-            false_positives=int(false_positives),
+            true_positives=true_positives,
+            false_positives=false_positives,
             trials_in=self.trials_in,
             trials_out=self.trials_out,
             tail=tail,
@@ -224,8 +225,8 @@ class SplitScores:
         """Return candidate thresholds and both rates' bounds, from the selection half; kept."""
         key = (direction, float(tail))
         if key not in self._candidates:
-            sign, positives, negatives = _oriented(direction, self.selection_in, self.selection_out)
-            _, bounding_positives, bounding_negatives = _oriented(
+            sign, positives, negatives = oriented(direction, self.selection_in, self.selection_out)
+            _, bounding_positives, bounding_negatives = oriented(
                 direction, self.bounding_in, self.bounding_out
             )
             thresholds = np.empty(0)
@@ -294,21 +295,7 @@ def split_threshold(
     return scores.epsilon(delta, direction=direction, tail=tail)
 
 
-def _oriented(
-    direction: Direction, inside: FloatArray, outside: FloatArray
-) -> tuple[float, FloatArray, FloatArray]:
-    """Return sign, positives and negatives, ascending, such that ``S = {sign * score >= t}``."""
-    if direction == "add":
-        return 1.0, inside, outside
-    return -1.0, -outside[::-1], -inside[::-1]
-
-
-def _count_at_least(ascending: FloatArray, threshold: Any) -> Any:
-    """Count scores at or above each threshold."""
-    return ascending.size - np.searchsorted(ascending, threshold, side="left")
-
-
 def _scaled_counts(ascending: FloatArray, thresholds: FloatArray, trials: int) -> FloatArray:
     """Return the counts that `trials` bounding trials would show at the rates seen here."""
-    counts = _count_at_least(ascending, thresholds) * (trials / max(ascending.size, 1))
+    counts = count_at_least(ascending, thresholds) * (trials / max(ascending.size, 1))
     return np.asarray(np.minimum(counts, trials))

@@ -27,9 +27,9 @@ from numpy.typing import ArrayLike
 
 from accountants.errors import ParameterError
 from dpaudit.estimators import clopper_pearson
-from dpaudit.estimators.arrays import FloatArray, as_numbers, refuse_where
+from dpaudit.estimators.arrays import FloatArray, as_numbers, error_of, refuse_where
 from dpaudit.estimators.bounded_mean import log_mean_lower, mean_upper
-from dpaudit.estimators.score_estimate import plain, rounded_down, rounded_up
+from dpaudit.estimators.plain_values import plain, rounded_down, rounded_up
 
 _ASSUMPTIONS = (
     "trials are independent, with fresh projection, coins and noise",
@@ -101,7 +101,7 @@ def support_from_hits(
     hits : array_like of bool or 0/1, shape (trials, texts)
         Whether some release of the trial lay within the radius of the text.
     confidence : float
-        One-sided, above 0.5 and below 1.
+        One-sided, 0.5 to 1 - 1e-9.
 
     Returns
     -------
@@ -115,7 +115,7 @@ def support_from_hits(
     """
     table = _table("hits", np.asarray(hits, dtype=float))
     refuse_where("hits", table, (table != 0) & (table != 1), "0 and 1")
-    tail = _tail(confidence)
+    tail = error_of(confidence)
     trials, texts = table.shape
     counts = table.sum(axis=0)
     lows = np.asarray(clopper_pearson.lower(counts, trials, tail=tail / texts))
@@ -141,7 +141,7 @@ def support_from_log_values(
     log_values : array_like, shape (trials, texts)
         Natural logarithms of the conditional probabilities, at most 0; see `log_any_hit`.
     confidence : float
-        One-sided, above 0.5 and below 1.
+        One-sided, 0.5 to 1 - 1e-9.
     most : float
         What no conditional probability can exceed, in (0, 1]: known, not observed. Upper bounds are
         proportional to it.
@@ -158,7 +158,7 @@ def support_from_log_values(
     """
     logs = _table("log_values", as_numbers("log_values", log_values))
     refuse_where("log_values", logs, ~(logs <= math.log(most) + 1e-12), "at most ln(most)")
-    tail = _tail(confidence)
+    tail = error_of(confidence)
     texts = logs.shape[1]
     values = np.minimum(np.exp(logs), most)
     lows = np.array([log_mean_lower(logs[:, i], tail=tail / texts) for i in range(texts)])
@@ -220,11 +220,11 @@ def _worst(
 def _average(
     logs: FloatArray, values: FloatArray, most: float, confidence: float, shape: tuple[int, ...]
 ) -> SupportEstimate:
-    low = log_mean_lower(logs, tail=_tail(confidence))
+    low = log_mean_lower(logs, tail=error_of(confidence))
     return SupportEstimate(
         which="average",
         lower=math.exp(low),
-        upper=mean_upper(np.minimum(values, most), most=most, tail=_tail(confidence)),
+        upper=mean_upper(np.minimum(values, most), most=most, tail=error_of(confidence)),
         log_lower=low,
         confidence=confidence,
         text=None,
@@ -241,9 +241,3 @@ def _table(name: str, values: FloatArray) -> FloatArray:
             f"not {values.shape}"
         )
     return values
-
-
-def _tail(confidence: float) -> float:
-    if not 0.5 < confidence < 1:
-        raise ParameterError(f"confidence = {confidence!r}: above 0.5 and below 1 is needed")
-    return 1.0 - confidence

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special
 
 from dpaudit.estimators.arrays import FloatArray
@@ -76,20 +77,20 @@ def oriented(
     return -1.0, -outside[::-1], -inside[::-1]
 
 
-def count_at_least(ascending: FloatArray, thresholds: FloatArray) -> FloatArray:
+def count_at_least(ascending: FloatArray, thresholds: ArrayLike) -> FloatArray:
     """Count scores at or above each threshold.
 
     Parameters
     ----------
     ascending : ndarray
         Sorted scores.
-    thresholds : ndarray
+    thresholds : array_like
         Any shape.
 
     Returns
     -------
     ndarray
-        The counts.
+        The counts, of the same shape.
     """
     return np.asarray(ascending.size - np.searchsorted(ascending, thresholds, side="left"))
 

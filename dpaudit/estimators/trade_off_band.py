@@ -35,7 +35,7 @@ from dpaudit.estimators.candidate_thresholds import candidate_thresholds
 from dpaudit.estimators.confidence_band import MIN_ERROR, rate_band
 from dpaudit.estimators.epsilon_bounds import Direction, as_direction
 from dpaudit.estimators.nominal_trade_off import TradeOffCurve, checked_curve
-from dpaudit.estimators.score_estimate import plain, rounded_up
+from dpaudit.estimators.plain_values import plain, rounded_up
 from dpaudit.estimators.scores import as_scores
 from dpaudit.estimators.threshold_selection import count_at_least, oriented
 

@@ -13,7 +13,6 @@ of the d (d - 1) c comparisons: every comparison is then free.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from accountants.errors import ParameterError
 from dpaudit.estimators import clopper_pearson
 from dpaudit.estimators.arrays import FloatArray, as_numbers, as_rates, broadcast, checked_counts
 from dpaudit.estimators.epsilon_bounds import epsilon_lower
+from dpaudit.estimators.plain_values import plain, rounded_down, rounded_error
 
 ASSUMPTIONS = (
     "trials are independent, and on each input identically distributed",
@@ -94,19 +94,14 @@ class TwoCountEstimate:
 
     def __str__(self) -> str:
         """Return the estimate as one sentence, its bound rounded down."""
-        down, up = Context(prec=4, rounding=ROUND_FLOOR), Context(prec=4, rounding=ROUND_CEILING)
-        given = (
-            f"epsilon >= {float(down.plus(Decimal(repr(self.lower)))):.4g} "
-            f"at delta = {self.delta:.6g}"
-        )
+        given = f"epsilon >= {rounded_down(self.lower)} at delta = {self.delta:.6g}"
         if self.reason is not None:
             return f"{given}: nothing shown, {self.reason}."
-        error = float(up.plus(1 - Decimal(repr(self.confidence))))
         among = f", best of {self.rate_bounds} rate bounds" if self.rate_bounds > 2 else ""
         return (
-            f"{given}, with error at most {error:.4g} ({self.true_positives} of "
-            f"{self.trials_true} true and {self.false_positives} of {self.trials_false} false "
-            f"positives{among})."
+            f"{given}, with error at most {rounded_error(self.confidence)} "
+            f"({self.true_positives} of {self.trials_true} true "
+            f"and {self.false_positives} of {self.trials_false} false positives{among})."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -115,10 +110,9 @@ class TwoCountEstimate:
         Returns
         -------
         dict
-            One entry per attribute; tuples as lists.
+            One entry per attribute; tuples as lists, infinities as "inf".
         """
-        plain = asdict(self)
-        return {key: list(one) if isinstance(one, tuple) else one for key, one in plain.items()}
+        return {key: plain(value) for key, value in asdict(self).items()}
 
 
 def two_counts(

@@ -172,7 +172,8 @@ def test_empty_and_single_trials_show_nothing_and_say_why(strategy, inside, outs
 
 
 def test_number_types_agree():
-    torch = pytest.importorskip("torch")
+    import torch
+
     rng = np.random.default_rng(4)
     inside, outside = rng.integers(0, 9, 300) + 3, rng.integers(0, 9, 300)
     expected = ScoreAuditor(inside, outside).epsilon().to_dict()
