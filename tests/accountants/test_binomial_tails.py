@@ -8,6 +8,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
+from accountants import JointRelease
 from accountants.binomial import CDF_ERROR, cdf, log_reached
 
 sizes = st.floats(0, 15.6).map(lambda x: int(10**x))
@@ -64,3 +65,29 @@ def test_ends(j: int, m: int, value: float) -> None:
     assert float(cdf(j, m, 0.3)) == value
     reached = float(log_reached(max(j + 1, 1), m, 0.3))
     assert reached == -np.inf or j < 0 < m
+
+
+@pytest.mark.parametrize(("others", "p", "threshold"), [(10**9, 5e-9, 3), (10**12, 5e-12, 3)])
+@pytest.mark.parametrize("part", [0.1, 0.5])
+def test_fault_one_minus_p_is_rounded(others: int, p: float, threshold: int, part: float) -> None:
+    """With the tail from 1 - p, "nothing" was taken too low: 8e-10 and 2e-8 below the truth at N = 1e9."""
+    epsilon = p * part
+    found = float(
+        JointRelease(sampling_rate=p, threshold=threshold, shift=0.0, others=others).delta_remove(
+            epsilon
+        )
+    )
+    with mp.workdps(60):
+        rate, e = mp.mpf(p), mp.exp(mp.mpf(epsilon))
+        c = 1 - (1 - rate) * e
+        b = rate * e / c
+
+        def mass(n: int) -> mp.mpf:
+            if n < 0:
+                return mp.mpf(0)
+            return mp.binomial(others, n) * rate**n * (1 - rate) ** (others - n)
+
+        total = mp.fsum(max(mass(n) - b * mass(n - 1), 0) for n in range(threshold, threshold + 60))
+        below = [mp.fsum(mass(n) for n in range(t)) for t in (threshold, threshold - 1)]
+        truth = float(c * (total + max(below[0] - b * below[1], 0)))
+    assert truth <= found <= truth * (1 + 1e-6)
