@@ -70,7 +70,7 @@ def test_ends(j: int, m: int, value: float) -> None:
 @pytest.mark.parametrize(("others", "p", "threshold"), [(10**9, 5e-9, 3), (10**12, 5e-12, 3)])
 @pytest.mark.parametrize("part", [0.1, 0.5])
 def test_fault_one_minus_p_is_rounded(others: int, p: float, threshold: int, part: float) -> None:
-    """With the tail from 1 - p, "nothing" was taken too low: 8e-10 and 2e-8 below the truth at N = 1e9."""
+    """With the tail from 1 - p "nothing" was too low: by 8e-10 and 2e-8 of it at N = 1e9."""
     epsilon = p * part
     found = float(
         JointRelease(sampling_rate=p, threshold=threshold, shift=0.0, others=others).delta_remove(
